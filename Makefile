@@ -1,0 +1,48 @@
+.DEFAULT_GOAL := help
+.PHONY: help demo check fix test test-all conformance examples constraints
+.SUFFIXES:
+
+PYTHONS = $(foreach version,3.11 3.12 3.13,$(if $(shell tools/find-python.sh $(version) 2>/dev/null),$(version)))
+PYTEST = -m pytest -n auto $(ARGS)
+INSTALLED = pyproject.toml constraints.txt tools/make-venv.sh
+
+help: ## Show this list
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+demo: .venv/base ## Run the document pipeline on SQLite, with the base package alone
+	.venv/bin/python -m examples.document_pipeline
+
+check: .venv/dev ## Format, lint, types, import directions
+	.venv/bin/ruff format --check
+	.venv/bin/ruff check
+	.venv/bin/pyright
+	.venv/bin/lint-imports
+
+fix: .venv/dev ## Mend what the formatter and the linter can
+	.venv/bin/ruff check --fix-only
+	.venv/bin/ruff format
+
+test: .venv/dev ## Run the tests (ARGS="tests/memory -k claim" chooses)
+	.venv/bin/python $(PYTEST)
+
+test-all: ## Run the tests on every Python from 3.11 to 3.13 that is here
+	@for version in $(PYTHONS); do \
+		$(MAKE) --no-print-directory .venv-$$version/dev && .venv-$$version/bin/python $(PYTEST) || exit 1; \
+	done
+
+conformance: .venv/dev ## Hold the built-in adapters to the contract
+	.venv/bin/python -m conformance
+
+examples: .venv/dev ## Run every example
+	@for example in examples/*/__main__.py; do \
+		name=$${example#examples/}; .venv/bin/python -m examples.$${name%/__main__.py} || exit 1; \
+	done
+
+constraints: ## Take the newest releases into constraints.txt
+	tools/update-constraints.sh
+
+.venv/%: $(INSTALLED)
+	tools/make-venv.sh .venv $*
+
+.venv-3.11/dev .venv-3.12/dev .venv-3.13/dev: .venv-%/dev: $(INSTALLED)
+	tools/make-venv.sh .venv-$* dev "$$(tools/find-python.sh $*)"
