@@ -1,0 +1,45 @@
+"""Every Python snippet of the documentation runs as it stands there."""
+
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+FENCE = re.compile(r"^```(?P<info>py[^\n`]*)\n(?P<source>.*?)^```$", re.MULTILINE | re.DOTALL)
+
+# A snippet may await at its top level, and its tracebacks name the line of the document.
+RUN = """
+import ast, asyncio, inspect, sys
+document, line, source = sys.argv[1:]
+code = compile("\\n" * int(line) + source, document, "exec", ast.PyCF_ALLOW_TOP_LEVEL_AWAIT)
+result = eval(code, {"__name__": "__main__"})
+if inspect.iscoroutine(result):
+    asyncio.run(result)
+"""
+
+
+def snippets() -> Iterator[object]:
+    for path in [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]:
+        text = path.read_text()
+        for match in FENCE.finditer(text):
+            line = text.count("\n", 0, match.start("source"))
+            name = path.relative_to(ROOT).as_posix()
+            yield pytest.param(name, line, match["info"].strip(), match["source"], id=f"{name}:{line + 1}")
+
+
+@pytest.mark.parametrize(("document", "line", "info", "source"), list(snippets()))
+def test_snippet_runs(document: str, line: int, info: str, source: str, tmp_path: Path) -> None:
+    assert info == "python", "a snippet under another name would never be run"
+    result = subprocess.run(
+        [sys.executable, "-W", "error", "-c", RUN, document, str(line), source],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert result.returncode == 0, result.stderr
