@@ -1,0 +1,1 @@
+"""Immutable rows and answers that adapters hand out, one file per table."""
