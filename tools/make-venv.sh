@@ -13,7 +13,7 @@ cd "$(dirname "$0")/.."
 
 # Debian splits ensurepip off into python3-venv, so a Python that can make a venv may be unable to put pip into it.
 create_venv() {
-    if "$python" -c 'import ensurepip, venv' 2>/dev/null && "$python" -m venv --clear "$venv" 2>/dev/null; then
+    if "$python" -m venv --clear "$venv" >/dev/null 2>&1; then
         return
     fi
     rm -rf "$venv"
