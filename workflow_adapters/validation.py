@@ -178,7 +178,7 @@ def sequence(check: Check) -> Check:
 
     def check_sequence(field: str, value: object) -> tuple[object, ...]:
         if isinstance(value, _NOT_A_SEQUENCE) or not isinstance(value, Iterable):
-            raise InvalidValueError(field, field, f"must be a sequence, not {type(value).__name__}")
+            raise InvalidValueError(field, field, f"must be a sequence, not {type(cast(object, value)).__name__}")
         items = cast("Iterable[object]", value)
         return tuple(_item(check, field, index, item) for index, item in enumerate(items))
 

@@ -26,7 +26,7 @@ class QueueStats:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OutboxStats:
-    """Events neither published, leased nor dead are `unpublished`; `oldest_unpublished_at` is their oldest occurred_at."""
+    """`unpublished` events are neither published, leased nor dead; `oldest_unpublished_at` is when the oldest occurred."""
 
     unpublished: int
     oldest_unpublished_at: datetime | None
