@@ -26,7 +26,7 @@ class QueueStats:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OutboxStats:
-    """`unpublished` events are neither published, leased nor dead; `oldest_unpublished_at` is when the oldest occurred."""
+    """Unpublished: neither published, leased nor dead. `oldest_unpublished_at` is their oldest occurred_at."""
 
     unpublished: int
     oldest_unpublished_at: datetime | None
