@@ -20,7 +20,7 @@ MAX_FUNCTION_LINES = 40
 IGNORE = re.compile(r"#\s*(?:type:\s*ignore|pyright:|(?:ruff:\s*)?noqa)")
 REASONED_IGNORE = re.compile(
     r"""\#\s*(?:type:\s*ignore\[[^]]+\] | pyright:\s*ignore\[[^]]+\] | noqa:\s*[A-Z]+\d+(?:,\s*[A-Z]+\d+)*)
-        \s+(?:\#|-|–|—)\s*\S.{8,}""",  # noqa: RUF001 - any dash may stand before a reason
+        \s+(?:\#|-|–|—)\s*\S+\s+\S+""",  # noqa: RUF001 - any dash may stand before a reason
     re.VERBOSE,
 )
 MACHINE_SPECIFIC = re.compile(
