@@ -1,0 +1,233 @@
+"""What a clause is handed: the adapter, more of them on the same store, ids, time, and expectations."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Awaitable, Callable, Coroutine
+from datetime import UTC, datetime, timedelta
+from typing import Any, Generic, NoReturn, Protocol, TypeVar, cast
+from uuid import uuid4
+
+import anyio
+
+from conformance import builders
+from conformance.answers import CAPABILITIES, Answers
+from conformance.backend import Env, Fixture
+from conformance.clause import Clause, Parameters, Port
+from conformance.expectations import Expectation, Raises
+from conformance.outcome import ClauseFailedError, ClauseSkippedError, Failure, HarnessError, Outcome
+from conformance.recording import History, Recorded
+from conformance.wording import Wording
+from workflow_adapters.clock import truncate_to_ms
+from workflow_adapters.json_values import JsonValue
+from workflow_adapters.ports.workflow_persistence import WorkflowPersistence
+
+A = TypeVar("A")
+T = TypeVar("T")
+V = TypeVar("V")
+E = TypeVar("E", bound=BaseException)
+
+
+class Stand(Protocol):
+    """Where a clause's adapters come from."""
+
+    @property
+    def env(self) -> Env: ...
+
+    @property
+    def parameters(self) -> Parameters: ...
+
+    async def instance(self, number: int) -> Fixture[Any]:
+        """The `number`-th adapter of the clause's store, opened when it is first asked for."""
+        ...
+
+
+class Context(Generic[A]):
+    """One trial of one clause. `adapter` and its like record their calls for the timeline of a failure."""
+
+    adapter: A
+
+    def __init__(self, clause: Clause, stand: Stand, fixture: Fixture[Any]) -> None:
+        self.clause = clause
+        self.checks = 0
+        self.failure: Failure | None = None
+        self.random = random.Random(f"{stand.env.seed}/{clause.id}")
+        self._stand = stand
+        self._fixture = fixture
+        self._made: dict[str, int] = {}
+        self.wording = Wording(self.now())
+        protocol = next(port for port in CAPABILITIES if port.__name__ == clause.port.title)
+        self.history = History(self.wording, Answers(protocol, *CAPABILITIES[protocol]), self._refuse_answer)
+        self.adapter = self._record(fixture, "A")
+
+    # Adapters
+
+    async def second(self) -> A:
+        """A second adapter on the same store: the other worker."""
+        return (await self.instances(2))[1]
+
+    async def instances(self, count: int) -> list[A]:
+        """`count` adapters on the same store; the first is `adapter`."""
+        others = [await self._stand.instance(number) for number in range(1, count)]
+        return [self.adapter, *(self._record(other, chr(ord("B") + place)) for place, other in enumerate(others))]
+
+    def capability(self, kind: type[V], of: A | None = None) -> V:
+        """The adapter as one of the capabilities that the clause needs."""
+        if kind not in self.clause.needs:
+            raise HarnessError(f"{self.clause.id} uses {kind.__name__} and does not need it")
+        adapter = self.adapter if of is None else of
+        missing = [name for name in vars(kind) if not name.startswith("_") and not hasattr(adapter, name)]
+        if missing:
+            declared = f"declares {kind.__name__} and has no {', '.join(missing)}"
+            self.fail(f"The adapter {declared}.", expected=kind.__name__, observed=f"no {', '.join(missing)}")
+        return cast("V", adapter)
+
+    @property
+    def parameters(self) -> Parameters:
+        """What is declared of the adapter."""
+        return self._stand.parameters
+
+    # Ids and parents
+
+    def new_id(self, what: str) -> str:
+        """A fresh id that reads as `what` in failures. Nothing is stored."""
+        number = self._made[what] = self._made.get(what, 0) + 1
+        fresh = f"{what}-{number}-{uuid4().hex[:8]}"
+        self.wording.name(fresh, f"{what}-{number}")
+        return fresh
+
+    async def new_run(self) -> str:
+        """The id of a run that exists, where runs exist."""
+        if self.clause.port is Port.WORKFLOW_PERSISTENCE:
+            run = builders.run(id=self.new_id("run"))
+            return (await cast("WorkflowPersistence", self.adapter).create_run(run)).id
+        return await self._made_by(self._fixture.new_run, "run")
+
+    async def new_stage(self) -> str:
+        """The record id of a stage that exists, where stages exist, in a run of its own."""
+        if self.clause.port is Port.WORKFLOW_PERSISTENCE:
+            stage = builders.stage(await self.new_run())
+            return (await cast("WorkflowPersistence", self.adapter).create_stage(stage)).id
+        return await self._made_by(self._fixture.new_stage, "stage-record")
+
+    async def _made_by(self, make: Callable[[], Awaitable[str]] | None, what: str) -> str:
+        if make is None:
+            return self.new_id(what)
+        made = await make()
+        self._made[what] = self._made.get(what, 0) + 1
+        self.wording.name(made, f"{what}-{self._made[what]}")
+        return made
+
+    async def store_payload(self, job_id: str, payload: JsonValue) -> None:
+        """Overwrite a job's stored payload past every check; NOT_APPLICABLE where the fixture can not."""
+        if self._fixture.store_payload is None:
+            self.not_applicable("the fixture offers no store_payload")
+        await self._fixture.store_payload(job_id, payload)
+
+    # Time
+
+    def now(self) -> datetime:
+        """The instant at which the adapter stamps; with ``clock="database"`` only about that."""
+        if self._stand.parameters.clock == "caller":
+            return self._stand.env.clock.now()
+        return truncate_to_ms(datetime.now(UTC))
+
+    async def advance(self, delta: timedelta) -> None:
+        """Make time pass; NOT_APPLICABLE where the clock is the database's and the fixture can not shift it."""
+        if self._stand.parameters.clock == "caller":
+            self._stand.env.clock.advance(delta)
+        elif self._fixture.shift_clock is not None:
+            await self._fixture.shift_clock(delta)
+        else:
+            self.not_applicable('time can not be set: clock="database" and the fixture offers no shift_clock')
+
+    def expect_now(self, subject: str, stamp: datetime | None) -> None:
+        """The stamp is this instant, in UTC and whole milliseconds; of a database's clock only the form is known."""
+        present = self.expect(subject, stamp).is_not_none()
+        if self._stand.parameters.clock == "caller":
+            self.expect(subject, present).equals(self.now())
+        self.expect(subject, present).satisfies(
+            "an instant in UTC, in whole milliseconds",
+            lambda at: at.utcoffset() == timedelta(0) and at.microsecond % 1000 == 0,
+        )
+
+    # Concurrency
+
+    async def together(self, *calls: Callable[[], Awaitable[T]]) -> list[T]:
+        """Make the calls at the same time and return their answers, in order. An error of one ends the clause."""
+        answers: dict[int, T] = {}
+        start = anyio.Event()
+
+        async def make(place: int) -> None:
+            await start.wait()
+            answers[place] = await calls[place]()
+
+        await self._all(make, len(calls), start)
+        return [answers[place] for place in range(len(calls))]
+
+    async def settled(self, *calls: Callable[[], Awaitable[T]]) -> list[T | Exception]:
+        """As `together`, with errors in their places among the answers."""
+
+        async def settle(call: Callable[[], Awaitable[T]]) -> T | Exception:
+            try:
+                return await call()
+            except ClauseFailedError:
+                raise
+            except Exception as error:  # noqa: BLE001 - the clause looks at whatever came
+                return error
+
+        return await self.together(*(_bound(settle, call) for call in calls))
+
+    async def _all(self, make: Callable[[int], Coroutine[Any, Any, None]], count: int, start: anyio.Event) -> None:
+        try:
+            async with anyio.create_task_group() as tasks:
+                for place in range(count):
+                    tasks.start_soon(make, place)
+                start.set()
+        except BaseExceptionGroup as group:
+            raise _first(group) from None
+
+    # Expectations
+
+    def expect(self, subject: str, observed: V, because: str | None = None) -> Expectation[V]:
+        """Begin a comparison; `because` replaces the sentence that a failure would say."""
+        return Expectation(self, subject, observed, because)
+
+    def raises(self, kind: type[E], subject: str, **attributes: object) -> Raises[E]:
+        """The block must raise `kind` with these attributes."""
+        return Raises(self, kind, subject, attributes)
+
+    def fail(self, contradiction: str, *, expected: str, observed: str) -> NoReturn:
+        """End the clause as not met."""
+        failure = Failure(
+            expected=expected, observed=observed, contradiction=contradiction, history=self.history.events()
+        )
+        # An adapter that swallows the exception must not swallow the verdict.
+        self.failure = self.failure or failure
+        raise ClauseFailedError(failure)
+
+    def not_applicable(self, reason: str) -> NoReturn:
+        """End the clause as one that this adapter, as declared, can not be judged by."""
+        raise ClauseSkippedError(Outcome.NOT_APPLICABLE, reason)
+
+    def count(self) -> None:
+        self.checks += 1
+
+    def _refuse_answer(self, contradiction: str, expected: str, observed: str) -> None:
+        self.fail(contradiction, expected=expected, observed=observed)
+
+    def _record(self, fixture: Fixture[Any], instance: str) -> A:
+        return cast("A", Recorded(fixture.adapter, instance, self.history))
+
+
+def _bound(function: Callable[[V], Awaitable[T]], argument: V) -> Callable[[], Awaitable[T]]:
+    return lambda: function(argument)
+
+
+def _first(error: BaseException) -> BaseException:
+    """One error stands for a group: a failed expectation before any other."""
+    if not isinstance(error, BaseExceptionGroup):
+        return error
+    leaves = [_first(inner) for inner in cast("BaseExceptionGroup[BaseException]", error).exceptions]
+    failed = [leaf for leaf in leaves if isinstance(leaf, ClauseFailedError)]
+    return (failed or leaves)[0]
