@@ -23,6 +23,7 @@ POSTGRES = PostgresStyle("flows", "Status")
         ('ORDER BY id COLLATE "C" DESC', "ORDER BY id DESC", 'ORDER BY id COLLATE "C" DESC'),
         ("LIMIT 1 FOR UPDATE SKIP LOCKED)", "LIMIT 1)", "LIMIT 1 FOR UPDATE SKIP LOCKED)"),
         ("id = $1 FOR NO KEY UPDATE OF r SKIP LOCKED", "id = ?", "id = $1 FOR NO KEY UPDATE OF r SKIP LOCKED"),
+        ('@ms(min("createdAt"))', 'min("createdAt")', '(extract(epoch FROM min("createdAt")) * 1000)::bigint'),
         ("id = $1 FOR KEY SHARE", "id = ?", "id = $1 FOR KEY SHARE"),
         ("id = ANY($1::text[])", "id IN (SELECT value FROM json_each(?))", "id = ANY($1::text[])"),
         ("id <> ALL($1::text[])", "id NOT IN (SELECT value FROM json_each(?))", "id <> ALL($1::text[])"),

@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 from enum import Enum
 from typing import Any
 
-from workflow_adapters.sql.columns import Column, Kind
+from workflow_adapters.sql.columns import Kind
 from workflow_adapters.sql.render import Rendered, Style
 from workflow_adapters.sql.statement import Argument
 
@@ -26,14 +26,14 @@ class PostgresStyle(Style):
     def status_type(self) -> str:
         return f'"{self._schema}"."{self._status_enum}"'
 
-    def selected(self, column: Column, reference: str) -> str:
-        match column.type.kind:
+    def selected(self, kind: Kind, expression: str) -> str:
+        match kind:
             case Kind.INSTANT:
-                return f"(extract(epoch FROM {reference}) * 1000)::bigint"
+                return f"(extract(epoch FROM {expression}) * 1000)::bigint"
             case Kind.JSON | Kind.STATUS:
-                return f"{reference}::text"
+                return f"{expression}::text"
             case _:
-                return reference
+                return expression
 
     def argument(self, value: Argument) -> Any:
         if isinstance(value, Enum):

@@ -2,8 +2,57 @@
 
 from __future__ import annotations
 
-from typing import Protocol
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Protocol, TypeAlias
+
+from workflow_adapters.inputs.runs import ServedDefinition
+from workflow_adapters.sql.statement import Argument, Statement
+
+Values: TypeAlias = "tuple[Argument, ...]"
+"""What one row of a bulk insert holds, in the order that the statement's docstring gives."""
 
 
 class Dialect(Protocol):
     """Whole statements, written for one database each, where one text can not serve both."""
+
+    def schema_facts(self) -> Statement:
+        """Whether definition versions are there, and whether the cost columns of ai_calls are: one row of two ints.
+
+        It can not fail on a schema that lacks either.
+        """
+        ...
+
+    def claim_next_pending_run(self, now: datetime, serves: Sequence[ServedDefinition] | None) -> Statement:
+        """Take the next PENDING run and return its ``@run.columns``. Waits for no lock and takes one run at most."""
+        ...
+
+    def get_suspended_stages(self, before: datetime, limit: int, serves: Sequence[ServedDefinition]) -> Statement:
+        """The ``@stage.columns`` of due SUSPENDED stages of the runs that `serves` serves."""
+        ...
+
+    def append_annotations(
+        self, now: datetime, rows: Sequence[Values], run_ids: Sequence[str], stage_ids: Sequence[str]
+    ) -> Statement:
+        """Store a batch in order, if all these runs and stages exist; returns the id of each row that was stored.
+
+        A row is (id, run, stage record, attempt, scope, scope id, actor kind, actor id, actor version, key, value,
+        payload, idempotency key), JSON as text.
+        """
+        ...
+
+    def insert_ai_calls(self, rows: Sequence[Values], *, call_costs: bool) -> Sequence[Statement]:
+        """Store calls in order, skipping those whose (batch_id, request_id) is stored.
+
+        A row is the fields of AICallRecord in their order, JSON as text. Without `call_costs` the schema has no place
+        for the six from estimated_cost to reasoning_tokens.
+        """
+        ...
+
+    def get_stats(self, lower: str, upper: str | None) -> Statement:
+        """Sums over the calls with ``lower <= topic < upper``, bytewise, a row per model.
+
+        A row is (model key, calls, input tokens, output tokens, cost as text): the exact decimal sum of the shortest
+        decimal forms of the stored doubles.
+        """
+        ...

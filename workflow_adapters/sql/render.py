@@ -12,14 +12,15 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Final
 
-from workflow_adapters.sql.columns import Column
+from workflow_adapters.sql.columns import Column, Kind
 from workflow_adapters.sql.statement import Argument
 from workflow_adapters.sql.tables import MAPPINGS
 
 # Patches make a text for each set of fields that is ever written together, so the number of texts is not quite fixed.
 _CACHED_STATEMENTS: Final = 1024
 
-_MARK = re.compile(r"@(?P<name>\w+)(?P<columns>\.columns(?:\((?P<alias>\w+)\))?)?")
+_INSTANT: Final = re.compile(r"@ms\((?P<expression>(?:[^()]|\([^()]*\))*)\)")
+_MARK: Final = re.compile(r"@(?P<name>\w+)(?P<columns>\.columns(?:\((?P<alias>\w+)\))?)?")
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,8 +53,8 @@ class Style(ABC):
         """The enum's type, quoted and with its schema."""
 
     @abstractmethod
-    def selected(self, column: Column, reference: str) -> str:
-        """The expression that reads a column in the form `RecordMapping.read` takes."""
+    def selected(self, kind: Kind, expression: str) -> str:
+        """The expression that reads a value of that kind in the form of a `Row`."""
 
     @abstractmethod
     def argument(self, value: Argument) -> Any:
@@ -64,7 +65,8 @@ class Style(ABC):
         """Write placeholders, casts, lists and locks, once names are filled in."""
 
     def _render(self, text: str) -> Rendered:
-        return self.finished(_MARK.sub(self._name, text))
+        instants = _INSTANT.sub(lambda mark: self.selected(Kind.INSTANT, mark["expression"]), text)
+        return self.finished(_MARK.sub(self._name, instants))
 
     def _name(self, mark: re.Match[str]) -> str:
         name = mark["name"]
@@ -76,4 +78,4 @@ class Style(ABC):
     def _column(self, table: str, column: Column, alias: str | None) -> str:
         if f"{table}.{column.name}" in self._absent:
             return column.absent or "NULL"
-        return self.selected(column, f"{alias}.{column.quoted}" if alias else column.quoted)
+        return self.selected(column.type.kind, f"{alias}.{column.quoted}" if alias else column.quoted)

@@ -5,7 +5,8 @@ A statement's text is written once for both databases, in SQL with a few marks (
 - ``$1``, ``$2`` … are its arguments; every value is bound. One argument may stand in several places.
 - ``@workflow_runs`` is a table of ours (Postgres puts the quoted schema in front of it), ``@Status`` the enum.
 - ``@run.columns`` is the explicit column list of a record, in the form that `RecordMapping.read` takes;
-  ``@run.columns(r)`` the same of a table's alias (`workflow_adapters.sql.tables` has the names).
+  ``@run.columns(r)`` the same of a table's alias (`workflow_adapters.sql.tables` has the names). ``@ms(expression)``
+  reads a single instant that way.
 - What only Postgres needs is left out for SQLite: a ``::type`` cast (there every value goes over as text, a number or a
   list of those), ``COLLATE "C"`` (SQLite orders bytewise), and a row lock such as ``FOR KEY SHARE`` or
   ``FOR UPDATE SKIP LOCKED`` (a write transaction on SQLite holds the whole file).

@@ -8,7 +8,7 @@ from datetime import datetime
 from enum import Enum
 from typing import Any, Final
 
-from workflow_adapters.sql.columns import Column, instant_to_ms
+from workflow_adapters.sql.columns import Kind, instant_to_ms
 from workflow_adapters.sql.render import Rendered, Style
 from workflow_adapters.sql.statement import Argument
 
@@ -31,8 +31,8 @@ class SqliteStyle(Style):
     def status_type(self) -> str:
         return "Status"
 
-    def selected(self, column: Column, reference: str) -> str:
-        return reference
+    def selected(self, kind: Kind, expression: str) -> str:
+        return expression
 
     def argument(self, value: Argument) -> Any:
         if isinstance(value, Enum):
