@@ -2,13 +2,13 @@
 
 import asyncio
 import logging
-import threading
 from collections.abc import Sequence
 from datetime import timedelta
 from typing import Any
 
 import anyio
 import anyio.lowlevel
+import anyio.to_thread
 import pytest
 
 from workflow_adapters.ai_call_buffer import AICallBuffer
@@ -102,14 +102,11 @@ async def test_calls_from_threads_and_from_before_the_loop_are_written() -> None
     buffer.log(call("early"))
     async with buffer.running():
         await buffer.flush()
-        threads = [threading.Thread(target=lambda: [buffer.log(call()) for _ in range(50)]) for _ in range(4)]
-        for thread in threads:
-            thread.start()
-        with anyio.fail_after(10):
-            while len(table.rows) < 201:
-                await anyio.sleep(0.001)
-        for thread in threads:
-            thread.join()
+        async with anyio.create_task_group() as tasks:
+            for _ in range(4):
+                tasks.start_soon(anyio.to_thread.run_sync, lambda: [buffer.log(call()) for _ in range(50)])
+        await buffer.flush()
+        assert len(table.rows) == 201
     assert table.topics[0] == "early"
     assert buffer.dropped == 0
 
@@ -229,10 +226,14 @@ async def test_the_error_of_the_block_comes_out_as_it_is() -> None:
     table = Table()
     buffer = buffer_of(table)
     error = ValueError("mine")
-    with pytest.raises(ValueError, match="mine") as caught:
+
+    async def use() -> None:
         async with buffer.running():
             buffer.log(call())
             raise error
+
+    with pytest.raises(ValueError, match="mine") as caught:
+        await use()
     assert caught.value is error
     assert table.topics == ["t"]
 
@@ -298,12 +299,16 @@ async def test_the_calls_of_a_failed_block_go_to_the_outer_logger() -> None:
     outer = buffer_of(outer_table)
     async with outer.running():
         calls = TransactionAICalls(table.write, ManualClock(), outer)
-        with pytest.raises(ZeroDivisionError):
+
+        async def fail() -> None:
             async with calls.block():
                 calls.log(call("written"))
                 await calls.flush()
                 calls.log(call("pending"))
                 raise ZeroDivisionError
+
+        with pytest.raises(ZeroDivisionError):
+            await fail()
         calls.log(call("late"))
         await outer.flush()
         assert table.topics == ["written"]
@@ -317,19 +322,24 @@ async def test_the_calls_of_a_savepoint_share_the_fate_of_its_transaction() -> N
     outer = buffer_of(outer_table)
     async with outer.running():
         calls = TransactionAICalls(table.write, ManualClock(), outer)
-        with pytest.raises(ZeroDivisionError):
+
+        async def log_in_savepoint(topic: str, error: Exception | None) -> None:
+            inner = TransactionAICalls(table.write, ManualClock(), calls)
+            async with inner.block():
+                inner.log(call(topic))
+                await inner.flush()
+                if error is not None:
+                    raise error
+
+        async def fail() -> None:
             async with calls.block():
-                inner = TransactionAICalls(table.write, ManualClock(), calls)
-                async with inner.block():
-                    inner.log(call("kept"))
-                    await inner.flush()
-                failed = TransactionAICalls(table.write, ManualClock(), calls)
+                await log_in_savepoint("kept", None)
                 with pytest.raises(KeyError):
-                    async with failed.block():
-                        failed.log(call("undone"))
-                        await failed.flush()
-                        raise KeyError
+                    await log_in_savepoint("undone", KeyError())
                 raise ZeroDivisionError
+
+        with pytest.raises(ZeroDivisionError):
+            await fail()
         await outer.flush()
     assert sorted(outer_table.topics) == ["kept", "undone"]
 
