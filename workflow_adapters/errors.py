@@ -3,6 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Literal, TypeAlias
+
+Entity: TypeAlias = Literal[
+    "run", "definition", "stage", "step", "log", "annotation", "artifact", "job", "outbox event", "idempotency key"
+]
+"""What an error is about, in the words that every adapter uses."""
 
 
 class WorkflowAdapterError(Exception):
@@ -15,38 +21,38 @@ class WorkflowAdapterError(Exception):
 class NotFoundError(WorkflowAdapterError):
     """A row that the call needs does not exist: the row itself or the parent it names."""
 
-    def __init__(self, entity: str, id: str) -> None:
+    def __init__(self, entity: Entity, id: str) -> None:
         super().__init__(f"{entity} {id!r} does not exist")
-        self.entity = entity
+        self.entity: Entity = entity
         self.id = id
 
-    def __reduce__(self) -> tuple[type[NotFoundError], tuple[str, str]]:
+    def __reduce__(self) -> tuple[type[NotFoundError], tuple[Entity, str]]:
         return type(self), (self.entity, self.id)
 
 
 class AlreadyExistsError(WorkflowAdapterError):
     """An id or a unique pair is taken. `id` is the id, or the pair as ``"run/stage"``."""
 
-    def __init__(self, entity: str, id: str) -> None:
+    def __init__(self, entity: Entity, id: str) -> None:
         super().__init__(f"{entity} {id!r} exists already")
-        self.entity = entity
+        self.entity: Entity = entity
         self.id = id
 
-    def __reduce__(self) -> tuple[type[AlreadyExistsError], tuple[str, str]]:
+    def __reduce__(self) -> tuple[type[AlreadyExistsError], tuple[Entity, str]]:
         return type(self), (self.entity, self.id)
 
 
 class StaleVersionError(WorkflowAdapterError):
     """The stored version is not the expected one; nothing was written. Read the row again and decide anew."""
 
-    def __init__(self, entity: str, id: str, expected: int, actual: int) -> None:
+    def __init__(self, entity: Entity, id: str, expected: int, actual: int) -> None:
         super().__init__(f"{entity} {id!r} is at version {actual}, not {expected}")
-        self.entity = entity
+        self.entity: Entity = entity
         self.id = id
         self.expected = expected
         self.actual = actual
 
-    def __reduce__(self) -> tuple[type[StaleVersionError], tuple[str, str, int, int]]:
+    def __reduce__(self) -> tuple[type[StaleVersionError], tuple[Entity, str, int, int]]:
         return type(self), (self.entity, self.id, self.expected, self.actual)
 
 
