@@ -35,6 +35,7 @@ from workflow_adapters.inputs.runs import CreateRunInput, ServedDefinition, Serv
 from workflow_adapters.inputs.stages import CreateStageInput, UpdateStageInput, UpsertStageInput
 from workflow_adapters.inputs.step_ledger import NewStep, StepRecordExpectation, StepRecordPatch
 from workflow_adapters.json_values import JsonObject, JsonValue
+from workflow_adapters.opening import open_adapters, open_memory, open_postgres, open_sqlite
 from workflow_adapters.ports.adapters import Adapters, Ports, TransactionAdapters
 from workflow_adapters.ports.ai_call_logger import AICallLogger, SupportsFlush, SupportsListCalls
 from workflow_adapters.ports.job_queue import (
@@ -179,4 +180,8 @@ __all__ = [
     "WorkflowRunRecord",
     "WorkflowStageRecord",
     "new_id",
+    "open_adapters",
+    "open_memory",
+    "open_postgres",
+    "open_sqlite",
 ]
