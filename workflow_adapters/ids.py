@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import os
-import secrets
 import threading
 import time
-from uuid import UUID
 
 _TAIL_BITS = 74
 
@@ -15,30 +13,37 @@ class _Ids:
     """Counts the random tail up within one millisecond. Safe from any thread."""
 
     def __init__(self) -> None:
-        self.lock = threading.Lock()
+        # Reentrant: a signal handler may log a call, which takes an id.
+        self.lock = threading.RLock()
         self.ms = 0
         self.tail = 0
 
-    def next(self) -> UUID:
+    def next(self) -> str:
         with self.lock:
             ms = time.time_ns() // 1_000_000
-            self.tail += 1 + secrets.randbits(32)
+            self.tail += 1 + _random_bits(32)
             if ms > self.ms or self.tail >> _TAIL_BITS:
                 self.ms = max(ms, self.ms + 1)
                 # The top bit stays free, so that the ids of one millisecond do not overflow the tail.
-                self.tail = secrets.randbits(_TAIL_BITS - 1)
+                self.tail = _random_bits(_TAIL_BITS - 1)
             return _uuid7(self.ms, self.tail)
 
     def after_fork_in_child(self) -> None:
         # A child that went on counting from its parent's state would hand out the parent's ids.
-        self.lock = threading.Lock()
-        self.tail = secrets.randbits(_TAIL_BITS - 1)
+        self.lock = threading.RLock()
+        self.tail = _random_bits(_TAIL_BITS - 1)
 
 
-def _uuid7(ms: int, tail: int) -> UUID:
+def _uuid7(ms: int, tail: int) -> str:
     high = tail >> 62
     low = tail & ((1 << 62) - 1)
-    return UUID(int=(ms << 80) | (0x7 << 76) | (high << 64) | (0b10 << 62) | low)
+    digits = f"{(ms << 80) | (0x7 << 76) | (high << 64) | (0b10 << 62) | low:032x}"
+    return f"{digits[:8]}-{digits[8:12]}-{digits[12:16]}-{digits[16:20]}-{digits[20:]}"
+
+
+def _random_bits(count: int) -> int:
+    # What secrets.randbits does, without its import of hmac and hashlib.
+    return int.from_bytes(os.urandom((count + 7) // 8)) >> (-count % 8)
 
 
 _ids = _Ids()
@@ -48,4 +53,4 @@ if hasattr(os, "register_at_fork"):
 
 def new_id() -> str:
     """Return a fresh id, strictly greater than every earlier one of this process, even when the clock steps back."""
-    return str(_ids.next())
+    return _ids.next()
