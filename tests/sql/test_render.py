@@ -26,6 +26,11 @@ POSTGRES = PostgresStyle("flows", "Status")
         ('@ms(min("createdAt"))', 'min("createdAt")', '(extract(epoch FROM min("createdAt")) * 1000)::bigint'),
         ("id = $1 FOR KEY SHARE", "id = ?", "id = $1 FOR KEY SHARE"),
         ("id = ANY($1::text[])", "id IN (SELECT value FROM json_each(?))", "id = ANY($1::text[])"),
+        (
+            "status = ANY($1::text[]::@Status[])",
+            "status IN (SELECT value FROM json_each(?))",
+            'status = ANY($1::text[]::"flows"."Status"[])',
+        ),
         ("id <> ALL($1::text[])", "id NOT IN (SELECT value FROM json_each(?))", "id <> ALL($1::text[])"),
     ],
 )

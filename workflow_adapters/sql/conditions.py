@@ -33,9 +33,9 @@ class Conditions:
         self.text += f" AND {column.quoted} {operator} {number}{column.type.cast}"
         self.args.append(value)
 
-    def starts_with(self, column: Column, prefix: str | Unset) -> None:
+    def starts_with(self, column: Column, prefix: str | None | Unset) -> None:
         """Add a literal, case-sensitive prefix, as a range that an index in bytewise order serves."""
-        if isinstance(prefix, Unset):
+        if not isinstance(prefix, str):
             return
         self.compare(column, 'COLLATE "C" >=', prefix or UNSET)
         self.compare(column, 'COLLATE "C" <', after_prefix(prefix))

@@ -72,3 +72,10 @@ class Database(Protocol):
     def transaction(self) -> AbstractAsyncContextManager[Database]:
         """A transaction, or inside one a savepoint, by the rules of WorkflowPersistence.transaction."""
         ...
+
+
+class SqlPort:
+    """Base of the ports over a database."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database

@@ -1,8 +1,8 @@
 """Leases on outbox events, kept in publishedAt: a marker far in the future, so that no column of ours is needed.
 
 A leased event holds ``now + LEASE_OFFSET + lease``. A flusher that knows nothing of leases sees it as taken; every
-reader of ours sees it as not published. A marker lies in a window on the far side of LEASE_HORIZON, where no instant of
-a publication is.
+reader of ours sees it as not published. A marker lies beyond ``now + LEASE_HORIZON``, where no instant of a publication
+is. Each lease has a marker of its own, which is its token.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from datetime import datetime, timedelta
 from typing import Final
 
 from workflow_adapters.records.outbox import OutboxRecord
-from workflow_adapters.sql.columns import instant_to_ms
+from workflow_adapters.sql.columns import instant_to_ms, ms_to_instant
 from workflow_adapters.sql.statement import Row
 from workflow_adapters.sql.tables import OUTBOX
 
@@ -25,9 +25,24 @@ LEASE_HORIZON: Final = timedelta(days=182_625)
 _PUBLISHED_AT: Final = OUTBOX.columns.index(OUTBOX["published_at"])
 
 
+def lease_token(marker: datetime) -> str:
+    """The token of the lease with this marker."""
+    return str(instant_to_ms(marker))
+
+
+def lease_marker(token: str) -> datetime | None:
+    """The marker of a lease by its token; None for what is no token."""
+    if not (token.isascii() and token.isdecimal()):
+        return None
+    try:
+        return ms_to_instant(int(token))
+    except (OverflowError, ValueError):
+        return None
+
+
 def read_events(rows: Sequence[Row], now: datetime) -> list[OutboxRecord]:
     """The records of ``@outbox.columns``; a leased event has published_at None."""
-    horizon = instant_to_ms(now) + LEASE_HORIZON // timedelta(milliseconds=1)
+    horizon = instant_to_ms(now + LEASE_HORIZON)
     return [OUTBOX.read(_without_marker(row, horizon)) for row in rows]
 
 

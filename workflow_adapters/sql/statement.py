@@ -10,8 +10,8 @@ A statement's text is written once for both databases, in SQL with a few marks (
 - What only Postgres needs is left out for SQLite: a ``::type`` cast (there every value goes over as text, a number or a
   list of those), ``COLLATE "C"`` (SQLite orders bytewise), and a row lock such as ``FOR KEY SHARE`` or
   ``FOR UPDATE SKIP LOCKED`` (a write transaction on SQLite holds the whole file).
-- ``= ANY($1::text[])`` and ``<> ALL($1::text[])`` compare with a list; for SQLite they become ``IN`` and ``NOT IN``
-  over ``json_each``.
+- ``= ANY($1::text[])``, ``= ANY($1::text[]::@Status[])`` and ``<> ALL($1::text[])`` compare with a list; for SQLite
+  they become ``IN`` and ``NOT IN`` over ``json_each``.
 """
 
 from __future__ import annotations

@@ -12,7 +12,7 @@ from workflow_adapters.sql.columns import Kind, instant_to_ms
 from workflow_adapters.sql.render import Rendered, Style
 from workflow_adapters.sql.statement import Argument
 
-_LIST: Final = re.compile(r"(?P<operator>= ANY|<> ALL)\((?P<argument>\$\d+)::\w+\[\]\)")
+_LIST: Final = re.compile(r"(?P<operator>= ANY|<> ALL)\((?P<argument>\$\d+)(?:::\w+\[\])+\)")
 _POSTGRES_ONLY: Final = re.compile(
     r"""::@?\w+(?:\[\])?
         | \s+COLLATE\s"C"
