@@ -12,9 +12,10 @@ from workflow_adapters.records.logs import WorkflowLogRecord
 from workflow_adapters.records.operations import OutboxStats, Page, QueueStats
 from workflow_adapters.records.outbox import OutboxRecord
 from workflow_adapters.records.runs import WorkflowRunRecord
-from workflow_adapters.validation import boolean, instance, instant, key, non_negative, optional
+from workflow_adapters.validation import boolean, instance, instant, key, non_negative, optional, prefix
 
-_after = optional(key)
+# A cursor holds an id of up to 800 bytes and is therefore longer than a key may be.
+_after = optional(prefix)
 
 
 @runtime_checkable
