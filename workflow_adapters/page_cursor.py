@@ -23,9 +23,9 @@ def decode_cursor(listing: str, after: str) -> tuple[datetime, str]:
     """The sort instant and id that the next page starts after. InvalidValueError for anything but a `next` of ours."""
     try:
         parts: Any = json.loads(urlsafe_b64decode(after.encode()))
-        found, milliseconds, id = parts
-        if found == listing and isinstance(milliseconds, int) and isinstance(id, str):
-            return _EPOCH + milliseconds * _MILLISECOND, id
+        found, milliseconds, row_id = parts
+        if found == listing and isinstance(milliseconds, int) and isinstance(row_id, str):
+            return _EPOCH + milliseconds * _MILLISECOND, row_id
     except (ValueError, TypeError, OverflowError) as error:
         raise _not_a_cursor(listing) from error
     raise _not_a_cursor(listing)
