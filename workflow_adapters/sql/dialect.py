@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import Protocol, TypeAlias
 
 from workflow_adapters.inputs.runs import ServedDefinition
-from workflow_adapters.sql.statement import Argument, Statement
+from workflow_adapters.sql.statement import Argument, Operation, Row, Statement
 
 Values: TypeAlias = "tuple[Argument, ...]"
 """What one row of a bulk insert holds, in the order that the statement's docstring gives."""
@@ -15,13 +15,6 @@ Values: TypeAlias = "tuple[Argument, ...]"
 
 class Dialect(Protocol):
     """Whole statements, written for one database each, where one text can not serve both."""
-
-    def schema_facts(self) -> Statement:
-        """Whether definition versions are there, and whether the cost columns of ai_calls are: one row of two ints.
-
-        It can not fail on a schema that lacks either.
-        """
-        ...
 
     def claim_next_pending_run(self, now: datetime, serves: Sequence[ServedDefinition] | None) -> Statement:
         """Take the next PENDING run and return its ``@run.columns``. Waits for no lock and takes one run at most."""
@@ -42,17 +35,21 @@ class Dialect(Protocol):
         ...
 
     def insert_ai_calls(self, rows: Sequence[Values], *, call_costs: bool) -> Sequence[Statement]:
-        """Store calls in order, skipping those whose (batch_id, request_id) is stored.
+        """Store calls in order, skipping those whose id or (batch_id, request_id) is stored.
 
         A row is the fields of AICallRecord in their order, JSON as text. Without `call_costs` the schema has no place
         for the six from estimated_cost to reasoning_tokens.
         """
         ...
 
-    def get_stats(self, lower: str, upper: str | None) -> Statement:
-        """Sums over the calls with ``lower <= topic < upper``, bytewise, a row per model.
+    def is_recorded(self, batch_id: str) -> Statement:
+        """One row, or none: whether a call carries the batch id, in its column or as a string in its metadata."""
+        ...
 
-        A row is (model key, calls, input tokens, output tokens, cost as text): the exact decimal sum of the shortest
-        decimal forms of the stored doubles.
+    def sum_ai_calls(self, least: str, after: str | None) -> Operation[Sequence[Row]]:
+        """Sums over the calls with ``least <= topic < after`` bytewise, by model key.
+
+        A row is (model key, calls, input tokens, output tokens, cost): the cost is the text of the exact decimal sum of
+        the shortest decimal forms of the stored doubles.
         """
         ...

@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Sequence
 from datetime import datetime
 from enum import Enum
 from typing import Any, Final
 
+from workflow_adapters.inputs.runs import ServedDefinition
 from workflow_adapters.sql.columns import Kind, instant_to_ms
+from workflow_adapters.sql.dialect import Values
 from workflow_adapters.sql.render import Rendered, Style
-from workflow_adapters.sql.statement import Argument
+from workflow_adapters.sql.statement import Argument, Operation, Row, Statement
+from workflow_adapters.sqlite.ai_call_sums import sum_in_pages
 
 _LIST: Final = re.compile(r"(?P<operator>= ANY|<> ALL)\((?P<argument>\$\d+)(?:::\w+\[\])+\)")
 _POSTGRES_ONLY: Final = re.compile(
@@ -53,3 +57,153 @@ class SqliteStyle(Style):
 def _json_list(match: re.Match[str]) -> str:
     operator = "IN" if match["operator"] == "= ANY" else "NOT IN"
     return f"{operator} (SELECT value FROM json_each({match['argument']}))"
+
+
+class SqliteDialect:
+    """Lists as JSON text that json_each takes apart; no locks, because a write transaction holds the file."""
+
+    def __init__(self, *, own_functions: bool) -> None:
+        """`own_functions` says that the connection has the functions of `workflow_adapters.sqlite.functions`."""
+        self._own_functions = own_functions
+
+    def claim_next_pending_run(self, now: datetime, serves: Sequence[ServedDefinition] | None) -> Statement:
+        if serves is None:
+            return Statement(
+                """
+                UPDATE @workflow_runs
+                SET status = 'RUNNING', "startedAt" = $1, "updatedAt" = $1, version = version + 1
+                WHERE status = 'PENDING'
+                  AND id = (
+                      SELECT id
+                      FROM @workflow_runs
+                      WHERE status = 'PENDING'
+                      ORDER BY priority DESC, "createdAt", id
+                      LIMIT 1
+                  )
+                RETURNING @run.columns
+                """,
+                (now,),
+            )
+        return Statement(
+            """
+            WITH served (workflow_id, version) AS MATERIALIZED (
+                SELECT json_extract(value, '$[0]'), json_extract(value, '$[1]') FROM json_each($2)
+            )
+            UPDATE @workflow_runs
+            SET status = 'RUNNING', "startedAt" = $1, "updatedAt" = $1, version = version + 1
+            WHERE status = 'PENDING'
+              AND id = (
+                  SELECT id
+                  FROM @workflow_runs
+                  WHERE status = 'PENDING'
+                    AND (
+                        ("definitionVersion" IS NULL AND "workflowId" IN (SELECT workflow_id FROM served))
+                        OR ("workflowId", "definitionVersion") IN (SELECT workflow_id, version FROM served)
+                    )
+                  ORDER BY priority DESC, "createdAt", id
+                  LIMIT 1
+              )
+            RETURNING @run.columns
+            """,
+            (now, _pairs(serves)),
+        )
+
+    def get_suspended_stages(self, before: datetime, limit: int, serves: Sequence[ServedDefinition]) -> Statement:
+        return Statement(
+            """
+            WITH served (workflow_id, version) AS MATERIALIZED (
+                SELECT json_extract(value, '$[0]'), json_extract(value, '$[1]') FROM json_each($3)
+            )
+            SELECT @stage.columns(s)
+            FROM @workflow_stages s
+            JOIN @workflow_runs r ON r.id = s."workflowRunId"
+            WHERE s.status = 'SUSPENDED' AND s."nextPollAt" <= $1
+              AND (
+                  (r."definitionVersion" IS NULL AND r."workflowId" IN (SELECT workflow_id FROM served))
+                  OR (r."workflowId", r."definitionVersion") IN (SELECT workflow_id, version FROM served)
+              )
+            ORDER BY s."nextPollAt", s.id
+            LIMIT $2
+            """,
+            (before, limit, _pairs(serves)),
+        )
+
+    def append_annotations(
+        self, now: datetime, rows: Sequence[Values], run_ids: Sequence[str], stage_ids: Sequence[str]
+    ) -> Statement:
+        return Statement(
+            """
+            INSERT INTO @workflow_annotations (
+                id, "createdAt", "workflowRunId", "workflowStageRecordId", attempt, scope, "scopeId", "actorKind",
+                "actorId", "actorVersion", key, value, payload, "idempotencyKey"
+            )
+            SELECT
+                json_extract(a.value, '$[0]'), $1, json_extract(a.value, '$[1]'), json_extract(a.value, '$[2]'),
+                json_extract(a.value, '$[3]'), json_extract(a.value, '$[4]'), json_extract(a.value, '$[5]'),
+                json_extract(a.value, '$[6]'), json_extract(a.value, '$[7]'), json_extract(a.value, '$[8]'),
+                json_extract(a.value, '$[9]'), json_extract(a.value, '$[10]'), json_extract(a.value, '$[11]'),
+                json_extract(a.value, '$[12]')
+            FROM json_each($2) AS a
+            WHERE (SELECT count(*) FROM @workflow_runs WHERE id IN (SELECT value FROM json_each($3)))
+                  = json_array_length($3)
+              AND (SELECT count(*) FROM @workflow_stages WHERE id IN (SELECT value FROM json_each($4)))
+                  = json_array_length($4)
+            ORDER BY a.key
+            ON CONFLICT DO NOTHING
+            RETURNING id
+            """,
+            (now, json.dumps(rows, ensure_ascii=False), run_ids, stage_ids),
+        )
+
+    def insert_ai_calls(self, rows: Sequence[Values], *, call_costs: bool) -> Sequence[Statement]:
+        # A statement per row binds doubles as they are; SQLite reads those inside JSON less exactly.
+        return [
+            Statement(
+                """
+                INSERT INTO @ai_calls (
+                    id, "createdAt", topic, "callType", "modelKey", "modelId", prompt, response, "inputTokens",
+                    "outputTokens", cost, "estimatedCost", "reportedCost", "costSource", "servedBy",
+                    "cachedInputTokens", "reasoningTokens", "batchId", "requestId", metadata
+                )
+                VALUES (
+                    $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20
+                )
+                ON CONFLICT DO NOTHING
+                """,
+                row,
+            )
+            for row in rows
+        ]
+
+    def is_recorded(self, batch_id: str) -> Statement:
+        return Statement(
+            """
+            SELECT 1 FROM @ai_calls WHERE "batchId" = $1
+            UNION ALL
+            SELECT 1 FROM @ai_calls
+            WHERE "batchId" IS NULL AND json_extract(metadata, '$.batchId') = $1
+              AND json_type(metadata, '$.batchId') = 'text'
+            LIMIT 1
+            """,
+            (batch_id,),
+        )
+
+    def sum_ai_calls(self, least: str, after: str | None) -> Operation[Sequence[Row]]:
+        if not self._own_functions:
+            return (yield from sum_in_pages(least, after))
+        return (
+            yield Statement(
+                """
+                SELECT "modelKey", count(*), sum("inputTokens"), sum("outputTokens"), wa_exact_sum(cost)
+                FROM @ai_calls
+                WHERE topic >= $1 AND ($2 IS NULL OR topic < $2)
+                GROUP BY "modelKey"
+                ORDER BY "modelKey"
+                """,
+                (least, after),
+            )
+        )
+
+
+def _pairs(serves: Sequence[ServedDefinition]) -> str:
+    return json.dumps([(served.workflow_id, served.version) for served in serves], ensure_ascii=False)
