@@ -1,0 +1,77 @@
+"""The connections that only read."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+import aiosqlite
+
+from workflow_adapters.errors import UsageError
+from workflow_adapters.sqlite.calls import Call, Line
+from workflow_adapters.sqlite.connection import Target, close_connection, open_connection, start
+from workflow_adapters.sqlite.execution import perform
+from workflow_adapters.sqlite.patience import Patience
+
+
+class Readers:
+    """At most `limit` connections, opened when they are needed. Each runs one call at a time, to its end."""
+
+    def __init__(self, target: Target, limit: int) -> None:
+        self._target = target
+        self._limit = limit
+        self._line = Line("a connection to read on")
+        self._idle: list[aiosqlite.Connection] = []
+        self._busy: set[aiosqlite.Connection] = set()
+        self._opening = 0
+        self._closed = False
+
+    async def close(self) -> None:
+        """Send away who waits, let the calls in flight end, close."""
+        self._closed = True
+        self._line.send_away(_closed)
+        for connection in (*self._idle, *self._busy):
+            await close_connection(connection)
+        self._idle.clear()
+
+    async def run(self, call: Call) -> Any:
+        """Run a call in its turn."""
+        if not self._idle and len(self._busy) + self._opening < self._limit:
+            await self._open_one()
+        self._line.join(call)
+        self._serve()
+        return await call.waiter
+
+    async def _open_one(self) -> None:
+        self._opening += 1
+        try:
+            connection = await open_connection(self._target, read_only=True)
+        finally:
+            self._opening -= 1
+        if self._closed:
+            await close_connection(connection)
+            raise _closed()
+        self._idle.append(connection)
+        self._serve()
+
+    def _serve(self) -> None:
+        while self._idle and isinstance(call := self._line.first(), Call):
+            self._line.leave()
+            self._send(self._idle.pop(), call)
+
+    def _send(self, connection: aiosqlite.Connection, call: Call) -> None:
+        self._busy.add(connection)
+        patience = Patience(call.deadline, call.waiter.done)
+        reading = start(connection, lambda opened: call.run(partial(perform, opened, call.operation, patience)))
+        reading.add_done_callback(lambda _: self._call_ended(connection, call))
+
+    def _call_ended(self, connection: aiosqlite.Connection, call: Call) -> None:
+        self._busy.discard(connection)
+        call.settle()
+        if not self._closed:
+            self._idle.append(connection)
+            self._serve()
+
+
+def _closed() -> UsageError:
+    return UsageError("this bundle is closed; open a new one")
