@@ -6,6 +6,7 @@ import inspect
 import types
 from typing import Any, Final, Union, cast, get_args, get_origin, get_type_hints
 
+from conformance.clause import Port
 from workflow_adapters.ports import ai_call_logger, job_queue, outbox, step_ledger, workflow_persistence
 
 
@@ -17,11 +18,14 @@ class Answers:
         self._async: set[str] = set()
         for protocol in protocols:
             for name, method in inspect.getmembers(protocol, inspect.isfunction):
-                if name.startswith("_") or name in {"transaction", "with_transaction"}:
+                if name.startswith("_"):
                     continue
                 self._hints[name] = get_type_hints(method).get("return", Any)
                 if inspect.iscoroutinefunction(method):
                     self._async.add(name)
+
+    def has(self, method: str) -> bool:
+        return method in self._hints
 
     def is_async(self, method: str) -> bool:
         return method in self._async
@@ -73,3 +77,12 @@ CAPABILITIES: Final[dict[type, tuple[type, ...]]] = {
     ai_call_logger.AICallLogger: (ai_call_logger.SupportsListCalls, ai_call_logger.SupportsFlush),
 }
 """Each port's Protocol and its optional capabilities."""
+
+
+def protocol_of(port: Port) -> type:
+    """The port's Protocol."""
+    return next(protocol for protocol in CAPABILITIES if protocol.__name__ == port.title)
+
+
+def capabilities_of(port: Port) -> tuple[type, ...]:
+    return CAPABILITIES[protocol_of(port)]

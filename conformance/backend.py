@@ -15,7 +15,7 @@ from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
 from datetime import timedelta
 from pathlib import Path
-from typing import Any, Generic, TypeAlias, TypeVar
+from typing import Any, Generic, TypeAlias, TypedDict, TypeVar, cast
 
 from conformance.clause import DEFAULT_OPTIONS, DEFAULT_PARAMETERS, Clause, Options, Parameters, Port
 from workflow_adapters.clock import ManualClock
@@ -77,8 +77,24 @@ class Fixture(Generic[A]):
     """Overwrite the stored payload of a job, by its id, past every check; None is SQL NULL."""
 
 
+def fixture_of(yielded: object) -> Fixture[Any]:
+    """What a factory yields, as a fixture."""
+    return cast("Fixture[Any]", yielded) if isinstance(yielded, Fixture) else Fixture(adapter=yielded)
+
+
 Factory: TypeAlias = "Callable[[Env], AbstractAsyncContextManager[Any]]"
 """Yields an adapter, or a `Fixture` that holds it. Entered and left in one task, several times at once."""
+
+
+class SpecOptions(TypedDict, total=False):
+    """The fields of a `Spec` besides port and factory."""
+
+    name: str
+    capabilities: Iterable[type]
+    parameters: Parameters
+    gaps: Mapping[str, str]
+    needs_postgres: bool
+    location: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -106,6 +122,10 @@ class Spec:
         where = f"{self.factory.__module__}:{self.factory.__qualname__}"
         object.__setattr__(self, "location", self.location or where)
         object.__setattr__(self, "name", self.name or self.factory.__name__)
+
+    def is_concerned_by(self, clause: Clause) -> bool:
+        """Whether the clause speaks of an adapter with these parameters, its capabilities aside."""
+        return all(getattr(self.parameters, need.name) == need.value for need in clause.requirements)
 
     def lacks(self, clause: Clause) -> str | None:
         """Why the clause does not apply to this adapter, or None where it does."""

@@ -11,8 +11,8 @@ from uuid import uuid4
 import anyio
 
 from conformance import builders
-from conformance.answers import CAPABILITIES, Answers
-from conformance.backend import Env, Fixture
+from conformance.answers import Answers, capabilities_of, protocol_of
+from conformance.backend import Env, Fixture, Spec
 from conformance.clause import Clause, Parameters, Port
 from conformance.expectations import Expectation, Raises
 from conformance.outcome import ClauseFailedError, ClauseSkippedError, Failure, HarnessError, Outcome
@@ -32,10 +32,10 @@ class Stand(Protocol):
     """Where a clause's adapters come from."""
 
     @property
-    def env(self) -> Env: ...
+    def spec(self) -> Spec: ...
 
     @property
-    def parameters(self) -> Parameters: ...
+    def env(self) -> Env: ...
 
     async def instance(self, number: int) -> Fixture[Any]:
         """The `number`-th adapter of the clause's store, opened when it is first asked for."""
@@ -52,12 +52,14 @@ class Context(Generic[A]):
         self.checks = 0
         self.failure: Failure | None = None
         self.random = random.Random(f"{stand.env.seed}/{clause.id}")
+        self.parent_ids: list[str] = []
+        """Runs and stages that were made, or named, for the clause's rows."""
         self._stand = stand
         self._fixture = fixture
         self._made: dict[str, int] = {}
         self.wording = Wording(self.now())
-        protocol = next(port for port in CAPABILITIES if port.__name__ == clause.port.title)
-        self.history = History(self.wording, Answers(protocol, *CAPABILITIES[protocol]), self._refuse_answer)
+        answers = Answers(protocol_of(clause.port), *capabilities_of(clause.port))
+        self.history = History(self.wording, answers, self._refuse_answer)
         self.adapter = self._record(fixture, "A")
 
     # Adapters
@@ -85,7 +87,7 @@ class Context(Generic[A]):
     @property
     def parameters(self) -> Parameters:
         """What is declared of the adapter."""
-        return self._stand.parameters
+        return self._stand.spec.parameters
 
     # Ids and parents
 
@@ -94,6 +96,7 @@ class Context(Generic[A]):
         number = self._made[what] = self._made.get(what, 0) + 1
         fresh = f"{what}-{number}-{uuid4().hex[:8]}"
         self.wording.name(fresh, f"{what}-{number}")
+        self.parent_ids.append(fresh)
         return fresh
 
     async def new_run(self) -> str:
@@ -116,6 +119,7 @@ class Context(Generic[A]):
         made = await make()
         self._made[what] = self._made.get(what, 0) + 1
         self.wording.name(made, f"{what}-{self._made[what]}")
+        self.parent_ids.append(made)
         return made
 
     async def store_payload(self, job_id: str, payload: JsonValue) -> None:
@@ -128,13 +132,13 @@ class Context(Generic[A]):
 
     def now(self) -> datetime:
         """The instant at which the adapter stamps; with ``clock="database"`` only about that."""
-        if self._stand.parameters.clock == "caller":
+        if self.parameters.clock == "caller":
             return self._stand.env.clock.now()
         return truncate_to_ms(datetime.now(UTC))
 
     async def advance(self, delta: timedelta) -> None:
         """Make time pass; NOT_APPLICABLE where the clock is the database's and the fixture can not shift it."""
-        if self._stand.parameters.clock == "caller":
+        if self.parameters.clock == "caller":
             self._stand.env.clock.advance(delta)
         elif self._fixture.shift_clock is not None:
             await self._fixture.shift_clock(delta)
@@ -144,7 +148,7 @@ class Context(Generic[A]):
     def expect_now(self, subject: str, stamp: datetime | None) -> None:
         """The stamp is this instant, in UTC and whole milliseconds; of a database's clock only the form is known."""
         present = self.expect(subject, stamp).is_not_none()
-        if self._stand.parameters.clock == "caller":
+        if self.parameters.clock == "caller":
             self.expect(subject, present).equals(self.now())
         self.expect(subject, present).satisfies(
             "an instant in UTC, in whole milliseconds",

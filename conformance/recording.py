@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import inspect
 import time
 from collections.abc import Awaitable, Callable, Mapping
@@ -54,9 +55,9 @@ class History:
         """The method that raised this very error, if an adapter did."""
         return next((call.method for call in reversed(self._calls) if call.raised is error), None)
 
-    def open_calls(self) -> list[str]:
-        """Methods that have not come back."""
-        return [call.method for call in self._calls if call.ended is None]
+    def unanswered(self) -> list[str]:
+        """Methods that gave neither an answer nor an error of their own: still running, or cancelled."""
+        return [call.method for call in self._calls if call.ended is None or _is_cancellation(call.raised)]
 
     def events(self) -> tuple[Event, ...]:
         """The last calls, in words."""
@@ -67,6 +68,8 @@ class History:
         shown = [show(value) for value in call.args] + [f"{name}={show(value)}" for name, value in call.kwargs.items()]
         if call.ended is None:
             answer = "has not come back"
+        elif _is_cancellation(call.raised):
+            answer = "cancelled"
         else:
             answer = f"raised {show(call.raised)}" if call.raised is not None else show(call.answer)
         text = f"{call.method}({', '.join(shown)})"
@@ -82,7 +85,12 @@ class Recorded:
         self._history = history
 
     def __getattr__(self, name: str) -> Any:
-        attribute: Any = getattr(self._target, name)
+        try:
+            attribute: Any = getattr(self._target, name)
+        except AttributeError:
+            if self._history.answers.has(name):
+                self._history.refuse(f"The adapter has no {name}.", f"a method {name}", "there is none")
+            raise
         if name == "transaction":
             return lambda: _RecordedTransaction(attribute(), self._instance, self._history)
         if name == "with_transaction":
@@ -138,9 +146,18 @@ class Recorded:
             value = await cast("Awaitable[Any]", answer)
         except BaseException as error:
             self._history.end(call, raised=error)
+            self._refuse_control_flow(call, error)
             raise
         self._answered(call, value)
         return value
+
+    def _refuse_control_flow(self, call: _Call, error: BaseException) -> None:
+        """Turn what would end a task group, or the loop, without a trace into a verdict."""
+        uncalled = isinstance(error, asyncio.CancelledError) and not _is_being_cancelled()
+        if uncalled or isinstance(error, KeyboardInterrupt | SystemExit):
+            name = type(error).__name__
+            said = f"{name}, and nobody had cancelled it" if uncalled else name
+            self._history.refuse(f"{call.method} raised {said}.", f"{call.method} gives an answer", name)
 
     def _answered(self, call: _Call, answer: Any) -> None:
         self._history.end(call, answer)
@@ -150,6 +167,19 @@ class Recorded:
             self._history.refuse(
                 f"{call.method} answers {wrong}; it returned {shown}.", f"{call.method} -> {wrong}", shown
             )
+
+
+def _is_cancellation(error: BaseException | None) -> bool:
+    # By name: trio may not be installed.
+    return error is not None and type(error).__name__ in {"CancelledError", "Cancelled"}
+
+
+def _is_being_cancelled() -> bool:
+    try:
+        task = asyncio.current_task()
+    except RuntimeError:
+        return False
+    return task is not None and task.cancelling() > 0
 
 
 class _RecordedTransaction:

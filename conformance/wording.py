@@ -5,12 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from dataclasses import fields, is_dataclass
+from dataclasses import MISSING, Field, fields, is_dataclass
 from datetime import datetime, timedelta
 from enum import Enum
 from typing import Any, Final, cast
-
-from workflow_adapters.unset import UNSET
 
 _GENERATED: Final = re.compile(r"[0-9a-f]{8}-?(?:[0-9a-f]{4}-?){3}[0-9a-f]{12}|[0-9A-HJKMNP-TV-Z]{26}|c[0-9a-z]{24}")
 _LONGEST_TEXT: Final = 120
@@ -77,9 +75,14 @@ class Wording:
         return f"[{', '.join(shown)}{_rest(len(value))}]"
 
     def _record(self, value: Any) -> str:
-        given = [(item.name, getattr(value, item.name)) for item in fields(value)]
-        told = [f"{name}={self.show(part)}" for name, part in given if part is not UNSET and part is not None]
+        given = [(item.name, getattr(value, item.name)) for item in fields(value) if not _is_default(item, value)]
+        told = [f"{name}={self.show(part)}" for name, part in given if part is not None]
         return f"{type(value).__name__}({', '.join(told)})"
+
+
+def _is_default(item: Field[Any], value: object) -> bool:
+    default: object = item.default_factory() if item.default_factory is not MISSING else item.default
+    return getattr(value, item.name) == default
 
 
 def _rest(length: int) -> str:

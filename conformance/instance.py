@@ -1,0 +1,71 @@
+"""One adapter, kept open by a task of its own, so that its factory is entered and left in one task."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import anyio
+from anyio.abc import TaskGroup
+
+from conformance.backend import Env, Fixture, Spec, fixture_of
+from conformance.leaks import OWN
+
+_CLOSE_SECONDS: Final = 10.0
+
+
+class FixtureError(Exception):
+    """The factory, or something its fixture offers, does not do what it is there for."""
+
+
+class Instance:
+    """An adapter between the entry and the exit of its factory."""
+
+    fixture: Fixture[Any]
+
+    def __init__(self, spec: Spec, env: Env) -> None:
+        self._spec = spec
+        self._env = env
+        self._error: BaseException | None = None
+        self._opened = anyio.Event()
+        self._leave = anyio.Event()
+        self._left = anyio.Event()
+
+    async def open(self, tasks: TaskGroup) -> None:
+        tasks.start_soon(self._keep, name=f"{OWN}{self._spec.name}")
+        await self._opened.wait()
+        if self._error is not None:
+            raise FixtureError(f"the factory raised {_told(self._error)}") from self._error
+
+    async def close(self) -> None:
+        """Leave the factory; FixtureError when that raises or does not end."""
+        self._leave.set()
+        with anyio.move_on_after(_CLOSE_SECONDS):
+            await self._left.wait()
+        if not self._left.is_set():
+            raise FixtureError(f"leaving the factory has not ended within {_CLOSE_SECONDS:g} s")
+        if self._error is not None:
+            raise FixtureError(f"leaving the factory raised {_told(self._error)}") from self._error
+
+    def ended_by_itself(self) -> str | None:
+        """Why the factory's context is over though nobody asked for that, or None while it lasts."""
+        if not self._left.is_set() or self._leave.is_set():
+            return None
+        return "it ended" if self._error is None else _told(self._error)
+
+    async def _keep(self) -> None:
+        try:
+            async with self._spec.factory(self._env) as yielded:
+                self.fixture = fixture_of(yielded)
+                self._opened.set()
+                await self._leave.wait()
+        except BaseException as error:
+            self._error = error
+            if isinstance(error, anyio.get_cancelled_exc_class()):
+                raise
+        finally:
+            self._left.set()
+            self._opened.set()
+
+
+def _told(error: BaseException) -> str:
+    return f"{type(error).__name__}: {error}" if str(error) else type(error).__name__

@@ -1,0 +1,159 @@
+"""Test classes with a method for each clause, for unittest and for everything that runs unittest's classes.
+
+    TestMyQueue = job_queue_conformance(make_queue, capabilities={SupportsDefer})
+
+The methods are synchronous; the adapter lives in a thread of the harness's own, so that no plugin's event loop and no
+hanging adapter is in anybody's way.
+"""
+
+from __future__ import annotations
+
+import inspect
+import os
+import sys
+import unittest
+import warnings
+from collections.abc import Callable, Mapping
+from typing import Any, ClassVar, Unpack
+
+from conformance.backend import Factory, Spec, SpecOptions
+from conformance.choice import DEFAULT_CHOICE, Choice
+from conformance.clause import Clause, Port
+from conformance.message import failure_text
+from conformance.outcome import Outcome
+from conformance.registry import Registry, load
+from conformance.report import text_of
+from conformance.runner import check_spec, replay_command
+from conformance.session import Session
+
+# unittest leaves the frames of modules that say so out of its tracebacks: the message comes first.
+__unittest = True
+
+
+class ConformanceWarning(UserWarning):
+    """A SHOULD that is not met."""
+
+
+class ConformanceTestCase(unittest.TestCase):
+    """Base of the generated classes. Subclasses may add tests of their own, not replace a clause's."""
+
+    spec: ClassVar[Spec]
+    registry: ClassVar[Registry]
+    choice: ClassVar[Choice]
+    clause_methods: ClassVar[Mapping[str, Callable[[Any], None]]]
+    _session: ClassVar[Session | None] = None
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        cls._refuse_overriding()
+
+    @classmethod
+    def setUpClass(cls) -> None:
+        cls._refuse_overriding()
+        cls._session = Session(cls.spec, cls.registry, cls.choice)
+
+    @classmethod
+    def tearDownClass(cls) -> None:
+        session, cls._session = cls._session, None
+        left = "" if session is None else session.close()
+        if left:
+            raise AssertionError(f"{cls.spec.name} is closed and has left behind: {left}")
+
+    @classmethod
+    def _refuse_overriding(cls) -> None:
+        for name, method in getattr(cls, "clause_methods", {}).items():
+            if getattr(cls, name) is not method:
+                raise TypeError(
+                    f"{cls.__name__}.{name} is a clause; declare a gap with its reason instead of overriding it"
+                )
+
+    def check(self, clause: Clause) -> None:
+        assert self._session is not None
+        result = self._session.check(clause.id)
+        if result.outcome is Outcome.PASS:
+            return
+        if result.outcome is Outcome.NOT_APPLICABLE:
+            self.skipTest(f"{clause.id} is not applicable: {result.reason}")
+        replay = replay_command(_location_of(type(self)), clause.id, self._session.seed, self.choice.loop)
+        message = "\n" + failure_text(text_of(clause), result, replay)
+        if result.outcome is Outcome.WARN:
+            warnings.warn(ConformanceWarning(message), stacklevel=1)
+            return
+        self._fail_with(message)
+
+    def _fail_with(self, message: str) -> None:
+        if "PYTEST_CURRENT_TEST" in os.environ:
+            import pytest
+
+            raise pytest.fail.Exception(message, pytrace=False)
+        raise self.failureException(message)
+
+
+def workflow_persistence_conformance(factory: Factory, **options: Unpack[SpecOptions]) -> type[ConformanceTestCase]:
+    """A test class with a method for each clause of WorkflowPersistence; the options are those of `Spec`."""
+    return _test_class(Port.WORKFLOW_PERSISTENCE, factory, options)
+
+
+def job_queue_conformance(factory: Factory, **options: Unpack[SpecOptions]) -> type[ConformanceTestCase]:
+    """A test class with a method for each clause of JobQueue; the options are those of `Spec`."""
+    return _test_class(Port.JOB_QUEUE, factory, options)
+
+
+def step_ledger_conformance(factory: Factory, **options: Unpack[SpecOptions]) -> type[ConformanceTestCase]:
+    """A test class with a method for each clause of StepLedger; the options are those of `Spec`."""
+    return _test_class(Port.STEP_LEDGER, factory, options)
+
+
+def ai_call_logger_conformance(factory: Factory, **options: Unpack[SpecOptions]) -> type[ConformanceTestCase]:
+    """A test class with a method for each clause of AICallLogger; the options are those of `Spec`."""
+    return _test_class(Port.AI_CALL_LOGGER, factory, options)
+
+
+def _test_class(port: Port, factory: Factory, options: SpecOptions) -> type[ConformanceTestCase]:
+    return case_for(Spec(port=port, factory=factory, **options), module=_module_of_caller())
+
+
+def _module_of_caller() -> str:
+    frame = inspect.currentframe()
+    while frame is not None and frame.f_globals["__name__"] == __name__:
+        frame = frame.f_back
+    return __name__ if frame is None else str(frame.f_globals["__name__"])
+
+
+def case_for(
+    spec: Spec, *, module: str, registry: Registry | None = None, choice: Choice = DEFAULT_CHOICE
+) -> type[ConformanceTestCase]:
+    """The class for a spec; `module` is where it will be found. What the four public functions have in common."""
+    known = registry or load()
+    check_spec(spec, known)
+    methods = {
+        f"test_{clause.id.replace('-', '_')}_{clause.level.lower()}_{clause.function.__name__}": _method(clause, spec)
+        for clause in known.clauses(spec.port)
+        if spec.is_concerned_by(clause)
+    }
+    members: dict[str, Any] = {
+        **methods,
+        "spec": spec,
+        "registry": known,
+        "choice": choice,
+        "clause_methods": methods,
+        "__module__": module,
+        "__doc__": f"The clauses of {spec.port.title} on {spec.name}.",
+    }
+    return type(f"{spec.port.title}Conformance", (ConformanceTestCase,), members)
+
+
+def _method(clause: Clause, spec: Spec) -> Callable[[ConformanceTestCase], None]:
+    def try_clause(self: ConformanceTestCase) -> None:
+        self.check(clause)
+
+    try_clause.__doc__ = f"{clause.id} {clause.level}: {clause.text}"
+    # A gap that has closed is then an unexpected success, which fails the run.
+    return unittest.expectedFailure(try_clause) if clause.id in spec.gaps else try_clause
+
+
+def _location_of(case: type[ConformanceTestCase]) -> str:
+    """``module:name`` under which the command line finds the class, and with it all that is declared."""
+    module = sys.modules.get(case.__module__)
+    names = [name for name, value in vars(module).items() if value is case] if module is not None else []
+    return f"{case.__module__}:{names[0]}" if names else case.spec.location
