@@ -16,6 +16,7 @@ from collections.abc import Generator, Sequence
 
 from conformance.throwaway.errors import NotAvailableError, ThrowawayError
 from conformance.throwaway.given import VARIABLE
+from conformance.throwaway.ladder import VARIABLE as RUNG_VARIABLE
 from conformance.throwaway.ladder import every_rung
 from conformance.throwaway.start import blocking_postgres
 
@@ -65,13 +66,18 @@ def _run(command: Sequence[str], rung: str | None, variable: str) -> int:
     with blocking_postgres(rung) as server:
         sys.stderr.write(f"{variable}: {server.rung}, PostgreSQL {server.version}\n")
         try:
-            process = subprocess.Popen(command, env={**os.environ, variable: server.dsn})
+            process = subprocess.Popen(command, env=_environment(variable, server.dsn))
         except OSError as error:
             sys.stderr.write(f"{command[0]}: {error.strerror}\n")
             return _CANNOT_RUN
         with _passed_on_to(process):
             code = process.wait()
     return 128 - code if code < 0 else code
+
+
+def _environment(variable: str, dsn: str) -> dict[str, str]:
+    # A rung that was chosen is this server's; the command is to take the server, not to choose once more.
+    return {name: value for name, value in os.environ.items() if name != RUNG_VARIABLE} | {variable: dsn}
 
 
 @contextlib.contextmanager

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import contextlib
-import importlib
 import os
+import socket
 import threading
 import time
 from collections.abc import Generator, Iterable, Mapping
@@ -14,6 +14,7 @@ from conformance.throwaway.errors import UnavailableError
 
 RUN_LABEL = "workflow-adapters-run"
 SERVER_LABEL = "workflow-adapters-server"
+_DEFAULT_HOST = "unix:///var/run/docker.sock"
 _PROBE_SECONDS = 2
 _ANSWER_SECONDS = 30
 _PULL_SECONDS = 180
@@ -90,6 +91,7 @@ def docker_client(seconds: int = _ANSWER_SECONDS) -> Generator[Client]:
 
 def require_engine() -> None:
     """Raises UnavailableError, within about two seconds, unless a Docker engine answers."""
+    _require_socket()
     outcome: list[UnavailableError | None] = []
 
     def probe() -> None:
@@ -101,9 +103,6 @@ def require_engine() -> None:
         else:
             outcome.append(None)
 
-    # Now, so that it takes none of the time below; its absence shows there.
-    with contextlib.suppress(ImportError):
-        importlib.import_module("testcontainers.core.docker_client")
     # Not every transport keeps to the time limit that it is given.
     prober = threading.Thread(target=probe, name="docker-probe", daemon=True)
     prober.start()
@@ -112,6 +111,22 @@ def require_engine() -> None:
         raise UnavailableError(f"the Docker engine does not answer within {_PROBE_SECONDS} s")
     if outcome[0] is not None:
         raise outcome[0]
+
+
+def _require_socket() -> None:
+    # Where nobody listens, the docker package forgets its socket, and Python warns of that at some later time.
+    try:
+        from testcontainers.core.docker_client import get_docker_host
+    except ImportError:
+        raise UnavailableError(_MISSING) from None
+    scheme, _, path = (get_docker_host() or _DEFAULT_HOST).partition("://")
+    if scheme == "unix":
+        try:
+            with socket.socket(socket.AF_UNIX) as probe:
+                probe.settimeout(_PROBE_SECONDS)
+                probe.connect(path)
+        except OSError as error:
+            raise UnavailableError(f"no Docker engine at {path}: {error.strerror or error}") from None
 
 
 def require_image(client: Client, image: str) -> None:
@@ -147,7 +162,11 @@ def remove_containers_of(server: str) -> None:
 def remove_expired_containers() -> None:
     """Removes what other runs left. They may be on other machines, so only age tells that they are over."""
     with docker_client() as client:
+        import docker.errors
+
         oldest = time.time() - _OTHERS_EXPIRE_SECONDS
         for found in client.api.containers(all=True, filters={"label": RUN_LABEL}):
             if found["Created"] < oldest:
-                client.containers.get(found["Id"]).remove(force=True, v=True)
+                # Another run may be sweeping too.
+                with contextlib.suppress(docker.errors.APIError):
+                    client.containers.get(found["Id"]).remove(force=True, v=True)

@@ -35,12 +35,15 @@ def check_given(dsn: str, source: str) -> str:
         UnavailableError: `dsn` is no URL of Postgres; the message names `source` and quotes nothing of `dsn`.
     """
     try:
-        scheme = urlsplit(dsn).scheme
+        parts = urlsplit(dsn)
     except ValueError:
-        scheme = ""
-    if scheme not in SCHEMES:
-        message = f"{source} is no URL like postgresql://user:password@host:5432/database"
-        raise UnavailableError(message)
+        parts = urlsplit("")
+    if parts.scheme not in SCHEMES:
+        raise UnavailableError(f"{source} is no URL like postgresql://user:password@host:5432/database")
+    if "@" in parts.path or parts.fragment:
+        raise UnavailableError(
+            f"{source}: percent-encode what is special in user name and password: / as %2F, # as %23"
+        )
     return dsn
 
 

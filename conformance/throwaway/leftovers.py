@@ -74,7 +74,8 @@ def sweep_abandoned_containers() -> None:
     """Removes the containers of such runs. To be called where an engine answers."""
     for run in RunDirectory.abandoned():
         if (run.path / CONTAINER).exists():
-            remove_run(run)
+            with contextlib.suppress(ThrowawayError, OSError):
+                remove_run(run)
         else:
             run.let_go()
 

@@ -42,12 +42,16 @@ async def connect(dsn: str, application: str = "conformance", **options: Any) ->
             server_settings={"application_name": application},
             **options,
         )
-    except (OSError, TimeoutError, ValueError, asyncpg.PostgresError, asyncpg.InterfaceError) as error:
-        # Not as its cause: a driver's complaint about a URL may quote it.
+    except ValueError:
+        # The driver's complaint quotes what it took for a host or port, which may be half a password.
+        raise UnavailableError("the URL can not be read: percent-encode what is special in its parts") from None
+    except (OSError, asyncpg.PostgresError, asyncpg.InterfaceError) as error:
         raise UnavailableError(describe(error, dsn)) from None
 
 
 def describe(error: BaseException, dsn: str) -> str:
+    if isinstance(error, TimeoutError):
+        return "no answer in time"
     first_line = (str(error).strip() or type(error).__name__).splitlines()[0]
     return without_password(first_line, dsn)
 

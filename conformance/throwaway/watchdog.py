@@ -1,4 +1,4 @@
-"""Outlives the run and removes what it left, however it ended. Run as a program: ``watchdog.py RUN_DIRECTORY``.
+"""Outlives the run and removes what it left. Run as a program: ``watchdog.py RUN_DIRECTORY SEARCH_PATH...``.
 
 It waits for the run's lock, which the kernel frees when the last process of the run is gone. Until then it has loaded
 nothing but what waiting needs. SIGINT and SIGHUP of the run's terminal do not reach it.
@@ -20,12 +20,11 @@ def start_watchdog(directory: Path) -> None:
 
     It is nobody's child, so that nobody has to wait for it.
     """
-    search_path = os.pathsep.join(entry or str(Path.cwd()) for entry in sys.path)
+    search_path = [entry or str(Path.cwd()) for entry in sys.path]
     with (directory / "watchdog.log").open("a") as log:
         subprocess.run(
             # -P: the directory of this file is no place to import from.
-            [sys.executable, "-P", __file__, str(directory)],
-            env={**os.environ, "PYTHONPATH": search_path},
+            [sys.executable, "-P", __file__, str(directory), *search_path],
             cwd="/",
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
@@ -35,7 +34,7 @@ def start_watchdog(directory: Path) -> None:
         )
 
 
-def main(directory: Path) -> None:
+def main(directory: Path, search_path: list[str]) -> None:
     lock = os.open(directory / "lock", os.O_RDWR)
     if os.fork() != 0:
         return
@@ -47,6 +46,7 @@ def main(directory: Path) -> None:
         is_left = False
     if not is_left:
         return
+    sys.path[:] = search_path
     from conformance.throwaway.leftovers import remove_run
     from conformance.throwaway.run_directory import RunDirectory
 
@@ -54,4 +54,4 @@ def main(directory: Path) -> None:
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]))
+    main(Path(sys.argv[1]), sys.argv[2:])

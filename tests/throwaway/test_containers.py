@@ -1,0 +1,67 @@
+"""Containers: labelled, found again by their labels, and no reaper."""
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+
+from conformance.throwaway import ThrowawayServer, blocking_postgres, docker_engine
+from conformance.throwaway.docker_engine import RUN_LABEL, SERVER_LABEL, docker_client, remove_expired_containers
+from tests.throwaway.support import is_gone, run_id
+
+pytestmark = pytest.mark.usefixtures("engine")
+
+
+@pytest.fixture
+def container(monkeypatch: pytest.MonkeyPatch) -> Iterator[ThrowawayServer]:
+    # A label of this test alone: the sweep below must not take others' containers.
+    monkeypatch.setattr(docker_engine, "RUN_LABEL", "workflow-adapters-sweep-test")
+    monkeypatch.setenv("RUN_ID", "sweep-1")
+    with blocking_postgres("testcontainers") as server:
+        yield server
+
+
+def labels(server: ThrowawayServer) -> dict[str, str]:
+    with docker_client() as client:
+        [found] = client.api.containers(all=True, filters={"label": f"{SERVER_LABEL}={run_id(server)}"})
+    return found["Labels"]
+
+
+def test_the_label_names_the_run_that_the_environment_names(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("RUN_ID", "ci-42")
+    with blocking_postgres("testcontainers") as server:
+        assert labels(server)[RUN_LABEL] == "ci-42"
+    monkeypatch.delenv("RUN_ID")
+    with blocking_postgres("testcontainers") as server:
+        assert labels(server)[RUN_LABEL] == run_id(server)
+
+
+def test_only_what_is_older_than_two_hours_is_swept(
+    container: ThrowawayServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    now = docker_engine.time.time()
+    monkeypatch.setattr(docker_engine.time, "time", lambda: now + 2 * 60 * 60 - 60)
+    remove_expired_containers()
+    assert not is_gone(run_id(container), container.rung)
+    monkeypatch.setattr(docker_engine.time, "time", lambda: now + 2 * 60 * 60 + 60)
+    remove_expired_containers()
+    with docker_client() as client:
+        assert client.containers.list(all=True, filters={"label": f"{SERVER_LABEL}={run_id(container)}"}) == []
+
+
+def test_the_users_reaper_is_left_as_it_was() -> None:
+    from testcontainers.core.config import testcontainers_config
+
+    before = testcontainers_config.ryuk_disabled
+    testcontainers_config.ryuk_disabled = False
+    try:
+        with blocking_postgres("testcontainers"):
+            assert not testcontainers_config.ryuk_disabled
+    finally:
+        testcontainers_config.ryuk_disabled = before
+
+
+def test_a_restart_keeps_the_address(query: Callable[..., Any]) -> None:
+    with blocking_postgres("testcontainers", settings={"work_mem": "7MB"}) as server:
+        server.restart()
+        assert query(server.dsn, "SHOW work_mem") == [("7MB",)]

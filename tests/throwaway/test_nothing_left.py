@@ -1,0 +1,154 @@
+"""However a run ends, its server, processes, containers and directories go with it."""
+
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from conformance.throwaway import ThrowawayError, blocking_postgres, run_directory
+from conformance.throwaway.docker_engine import SERVER_LABEL, docker_client
+from conformance.throwaway.processes import processes_under
+from conformance.throwaway.run_directory import RunDirectory
+from tests.throwaway.support import Holder, eventually, is_gone, run_directories, run_id
+
+Hold = Callable[[str], Holder]
+
+
+def watchdogs_of(holder: Holder) -> list[int]:
+    """Found by the directory in their command line, which is no other process's."""
+    found: list[int] = []
+    for entry in Path("/proc").iterdir():
+        try:
+            command = (entry / "cmdline").read_text().split("\0") if entry.name.isdecimal() else []
+        except OSError:
+            continue
+        if any(word.endswith("watchdog.py") for word in command) and any(holder.id in word for word in command):
+            found.append(int(entry.name))
+    return found
+
+
+@pytest.mark.parametrize("rung", ["embedded-16", "testcontainers"])
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGKILL])
+def test_after_a_signal(hold: Hold, request: pytest.FixtureRequest, rung: str, number: signal.Signals) -> None:
+    if rung == "testcontainers":
+        request.getfixturevalue("engine")
+    holder = hold(rung)
+    assert not is_gone(holder.id, holder.rung)
+    assert len(watchdogs_of(holder)) == 1
+    holder.process.send_signal(number)
+    holder.process.wait(30)
+    assert eventually(lambda: is_gone(holder.id, holder.rung))
+    assert eventually(lambda: watchdogs_of(holder) == [])
+
+
+def test_after_its_end(hold: Hold) -> None:
+    holder = hold("embedded-16")
+    holder.process.communicate(timeout=30)
+    assert holder.process.returncode == 0
+    assert is_gone(holder.id, holder.rung)
+
+
+def test_interrupting_is_clean_before_the_program_has_ended(hold: Hold) -> None:
+    holder = hold("embedded-16")
+    holder.process.send_signal(signal.SIGINT)
+    _, errors = holder.process.communicate(timeout=30)
+    assert is_gone(holder.id, holder.rung)
+    assert errors.rstrip().endswith("KeyboardInterrupt")
+
+
+@pytest.fixture
+def private_tmp(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """A temporary directory in which no run that happens meanwhile sweeps."""
+    with tempfile.TemporaryDirectory(dir="/tmp") as path:
+        Path(path).chmod(0o711)
+        monkeypatch.setenv("TMPDIR", path)
+        yield
+
+
+def kill_with_watchdog(holder: Holder) -> None:
+    [watchdog] = watchdogs_of(holder)
+    os.kill(watchdog, signal.SIGKILL)
+    holder.process.kill()
+    holder.process.wait(30)
+
+
+@pytest.mark.usefixtures("private_tmp")
+def test_the_next_run_sweeps_where_the_watchdog_was_killed_too(hold: Hold) -> None:
+    holder = hold("embedded-16")
+    kill_with_watchdog(holder)
+    [directory] = run_directories(holder.id)
+    assert processes_under(directory)
+    live = hold("embedded-18")
+    assert is_gone(holder.id, holder.rung)
+    assert not is_gone(live.id, live.rung)
+
+
+@pytest.mark.usefixtures("engine", "private_tmp")
+def test_the_next_run_with_an_engine_sweeps_containers(hold: Hold) -> None:
+    holder = hold("testcontainers")
+    kill_with_watchdog(holder)
+    hold("embedded-16")
+    with docker_client() as client:
+        assert client.containers.list(all=True, filters={"label": f"{SERVER_LABEL}={holder.id}"})
+    live = hold("testcontainers")
+    assert is_gone(holder.id, holder.rung)
+    assert not is_gone(live.id, live.rung)
+
+
+def test_a_killed_server_leaves_no_shared_memory(query: Callable[..., Any]) -> None:
+    def segments() -> set[str]:
+        return {line.split()[1] for line in Path("/proc/sysvipc/shm").read_text().splitlines()[1:]}
+
+    with blocking_postgres("embedded-16") as server:
+        [(directory,)] = query(server.dsn, "SHOW data_directory")
+        segment = (Path(directory) / "postmaster.pid").read_text().split("\n")[6].split()[1]
+        assert segment in segments()
+        server.kill()
+    assert segment not in segments()
+
+
+def test_a_failing_block_leaves_nothing() -> None:
+    ids: list[str] = []
+
+    def fail() -> None:
+        with blocking_postgres("embedded-16") as server:
+            ids.append(run_id(server))
+            raise KeyError
+
+    with pytest.raises(KeyError):
+        fail()
+    assert is_gone(ids[0], "embedded-16")
+
+
+FORKING = """
+import os, time
+from conformance.throwaway import ThrowawayError, blocking_postgres, run_directory
+with blocking_postgres("embedded-16") as server:
+    child = os.fork()
+    if child == 0:
+        time.sleep(60)
+        os._exit(0)
+    os.write(1, server.dsn.encode())
+os.kill(child, 0)
+os.kill(child, 9)
+"""
+
+
+def test_a_forked_child_that_lives_on_is_no_reason_to_stay() -> None:
+    result = subprocess.run([sys.executable, "-c", FORKING], capture_output=True, text=True, timeout=60, check=True)
+    assert is_gone(result.stdout.split("_")[1], "embedded-16")
+
+
+def test_a_stranger_in_its_place_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(run_directory, "_base_directory", lambda: tmp_path)
+    monkeypatch.setattr(run_directory.secrets, "token_hex", lambda _: "0123")
+    (tmp_path / f"workflow-adapters-run-{os.geteuid()}-0123").mkdir()
+    (tmp_path / f"workflow-adapters-run-{os.geteuid()}-0123").chmod(0o777)
+    with pytest.raises(ThrowawayError, match="is no directory of this user's alone"):
+        RunDirectory.join(None)
