@@ -10,8 +10,8 @@ from typing import LiteralString
 class Index:
     """An index, which may be built while the table is in use.
 
-    `on` is what follows ON: ``@job_queue (priority DESC, "createdAt", id) WHERE …``. The name of one of our own begins
-    with ``wa_``, for only those are ever dropped (to be rebuilt, after a build that did not come to its end).
+    `on` is what follows ON: ``@job_queue (priority DESC, "createdAt", id) WHERE …``. The name of one that the reference
+    does not have begins with ``wa_``.
     """
 
     name: LiteralString
@@ -24,8 +24,8 @@ class Migration:
     """One step forward. Released ones never change.
 
     `statements` run in one transaction together with the note that the step was taken. `indexes` are built after the
-    statements of all steps, so a statement must not need one; `migrate()` also makes those that are missing or were
-    left invalid. Nothing is dropped that the reference has, and no column at all.
+    statements of all steps, so a statement must not need one; `migrate()` also builds those that are missing, and those
+    that an interrupted build left invalid. Nothing that the reference has is ever changed or dropped, and no column.
     """
 
     version: int

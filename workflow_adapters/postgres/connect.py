@@ -1,0 +1,105 @@
+"""Opening connections of our own. The DSN is kept where no repr, message or log shows it."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from typing import Any, Final, cast
+from urllib.parse import parse_qs, urlsplit
+
+import asyncpg
+
+from workflow_adapters.errors import ConfigurationError
+from workflow_adapters.postgres.connection import Connection
+from workflow_adapters.postgres.errors import connecting_failed
+from workflow_adapters.postgres.options import PostgresSettings
+
+SCHEMES: Final = ("postgresql", "postgres")
+
+# Statements are few, but a patch makes one for every set of fields that is ever written together.
+_CACHED_STATEMENTS: Final = 512
+
+
+@dataclass(frozen=True, slots=True)
+class Purpose:
+    """What a connection is for: the end of its application name, and whether the time limits hold for it."""
+
+    name: str = ""
+    limited: bool = True
+
+
+CALLS: Final = Purpose()
+LISTENING: Final = Purpose("listen", limited=False)
+MIGRATING: Final = Purpose("migrate", limited=False)
+
+
+class Connector:
+    """Opens connections to one database, with the settings that a purpose needs."""
+
+    def __init__(self, dsn: str, settings: PostgresSettings) -> None:
+        check_dsn(dsn)
+        self._dsn = dsn
+        self._settings = settings
+        query = parse_qs(urlsplit(dsn).query)
+        self._has_password = ":" in dsn.partition("://")[2].rpartition("@")[0] or "password" in dsn
+        given = cast("dict[str, str]", settings.connect.get("server_settings") or {})
+        self._own_server_settings = {**given}
+        self._given = {*query, *given}
+        self._target = _target_session_attrs(dsn, query)
+
+    async def __call__(self, purpose: Purpose = CALLS) -> Connection:
+        """A new connection. BackendUnavailableError where none can be had, ConfigurationError where none ever will."""
+        settings = self._settings
+        options: dict[str, Any] = {
+            "timeout": settings.connect_timeout.total_seconds(),
+            "statement_cache_size": 0 if settings.pgbouncer else _CACHED_STATEMENTS,
+            "max_cacheable_statement_size": 0,
+            **self._target,
+            **settings.connect,
+            "server_settings": self._server_settings(purpose),
+        }
+        try:
+            return await asyncpg.connect(self._dsn, **options)
+        except (OSError, asyncpg.PostgresError, asyncpg.InternalClientError) as error:
+            raise connecting_failed(error) from error
+        except (ValueError, TypeError, asyncpg.InterfaceError) as error:
+            said = type(error).__name__ if self._has_password else str(error)
+            # Not even as the cause: its message may hold a piece of the DSN.
+            raise ConfigurationError(f"asyncpg can not use the DSN or the connect options: {said}") from None
+
+    def _server_settings(self, purpose: Purpose) -> dict[str, str]:
+        settings = self._settings
+        name = f"{settings.application_name} {purpose.name}".rstrip()
+        wanted = {"application_name": name}
+        if not settings.pgbouncer:
+            wanted["default_transaction_isolation"] = "read committed"
+            wanted["statement_timeout"] = _ms(settings.statement_timeout.total_seconds() if purpose.limited else 0)
+            wanted["idle_in_transaction_session_timeout"] = _ms(settings.idle_in_transaction_timeout.total_seconds())
+        # What the DSN or the options say themselves holds; a connection with another purpose still says its own name.
+        unsaid = {key: value for key, value in wanted.items() if key not in self._given}
+        return {**self._own_server_settings, **unsaid}
+
+
+def check_dsn(dsn: str) -> None:
+    """ConfigurationError where a DSN would be read otherwise than it was meant. The message shows nothing of it."""
+    scheme, separator, rest = dsn.partition("://")
+    if not separator or scheme not in SCHEMES:
+        raise ConfigurationError(f"a Postgres DSN begins with {SCHEMES[0]}://")
+    authority = rest.partition("/")[0].partition("?")[0]
+    before_query = rest.partition("?")[0]
+    if "#" in rest or before_query.count("@") > 1 or before_query.count("@") != authority.count("@"):
+        raise ConfigurationError(
+            "the Postgres DSN has a character in its user, password or database name that stands for something else:"
+            " percent-encode @ : / ? # (urllib.parse.quote(password, safe=''))"
+        )
+
+
+def _target_session_attrs(dsn: str, query: dict[str, list[str]]) -> dict[str, str]:
+    """Of several hosts, only one that takes writes is of use, unless the DSN or the environment says otherwise."""
+    said = "target_session_attrs" in query or "PGTARGETSESSIONATTRS" in os.environ
+    hosts = [urlsplit(dsn).netloc.rpartition("@")[2], *query.get("host", [])]
+    return {} if said or not any("," in host for host in hosts) else {"target_session_attrs": "read-write"}
+
+
+def _ms(seconds: float) -> str:
+    return str(round(seconds * 1000))

@@ -1,0 +1,101 @@
+"""What the databases of one bundle share: the settings, what the schema has, and how a statement is run."""
+
+from __future__ import annotations
+
+from typing import Any, Final, TypeVar
+
+import asyncpg
+
+from workflow_adapters.errors import WorkflowAdapterError
+from workflow_adapters.lifecycle import Lifecycle
+from workflow_adapters.postgres.connection import Connection
+from workflow_adapters.postgres.detect import PostgresFacts, facts_of, read_catalogue
+from workflow_adapters.postgres.dialect import PostgresStyle
+from workflow_adapters.postgres.errors import InFlight, translated
+from workflow_adapters.postgres.options import PostgresSettings
+from workflow_adapters.postgres.plans import PlanWatch
+from workflow_adapters.sql.dialect import Dialect
+from workflow_adapters.sql.statement import Operation, Statement
+
+T = TypeVar("T")
+
+CURRENT: Final = PostgresFacts()
+
+
+class Engine:
+    """Runs operations on whatever connection it is given."""
+
+    def __init__(self, settings: PostgresSettings, lifecycle: Lifecycle, dialect: Dialect) -> None:
+        self.settings = settings
+        self.lifecycle = lifecycle
+        self.dialect = dialect
+        self.plans = PlanWatch()
+        self.facts: PostgresFacts | None = None
+        self.style = self._style(CURRENT)
+
+    async def know_schema(self, connection: Connection, limit: float | None) -> PostgresFacts:
+        """Look at the schema, the first time. SchemaError where it can not be worked with; it may be later."""
+        if self.facts is None:
+            settings = self.settings
+            try:
+                catalogue = await read_catalogue(connection, settings.schema, settings.status_enum, limit)
+            except Exception as error:
+                raise _failed(error, connection, InFlight(sent=False)) from error
+            facts = facts_of(catalogue)
+            self.style, self.facts = self._style(facts), facts
+        return self.facts
+
+    def forget_schema(self) -> None:
+        """Look again before the next statement: a migration ran."""
+        self.facts = None
+
+    async def run(
+        self, connection: Connection, operation: Operation[T], *, limit: float | None, in_doubt: bool = False
+    ) -> T:
+        """Drive an operation to its answer. `in_doubt`: its statements take effect one by one, without a COMMIT."""
+        answered = False
+        try:
+            statement = next(operation)
+            while True:
+                try:
+                    rows = await self._fetch(connection, statement, limit)
+                except Exception as error:
+                    sent = answered or not isinstance(error, asyncpg.InterfaceError)
+                    raise _failed(error, connection, InFlight(sent=sent, in_doubt=in_doubt)) from error
+                answered = True
+                statement = operation.send(rows)
+        except StopIteration as end:
+            return end.value
+
+    async def execute(self, connection: Connection, sql: str, limit: float | None) -> str:
+        """Run a statement of transaction control; what the connection does until COMMIT is never in doubt."""
+        try:
+            return await connection.execute(sql, timeout=limit)
+        except Exception as error:
+            raise _failed(error, connection, InFlight()) from error
+
+    async def _fetch(self, connection: Connection, statement: Statement, limit: float | None) -> list[Any]:
+        rendered = self.style.render(statement.text)
+        args = self.style.bind(rendered, statement.args)
+        begun = self.plans.begin(statement.text)
+        if begun is None:
+            return await connection.fetch(rendered.text, *args, timeout=limit)
+        rows = await connection.fetch(rendered.text + self.plans.mark(statement.text), *args, timeout=limit)
+        self.plans.end(statement.text, begun)
+        return rows
+
+    def _style(self, facts: PostgresFacts) -> PostgresStyle:
+        # The style puts names between quotes itself.
+        schema = self.settings.schema.replace('"', '""')
+        return PostgresStyle(schema, self.settings.status_enum, facts.absent)
+
+
+def _failed(error: Exception, connection: Connection, in_flight: InFlight) -> WorkflowAdapterError:
+    return translated(error, _is_closed(connection), in_flight)
+
+
+def _is_closed(connection: Connection) -> bool:
+    try:
+        return connection.is_closed()
+    except asyncpg.InterfaceError:  # a pool's proxy whose connection was given back
+        return False

@@ -1,0 +1,133 @@
+"""The options of `open_postgres`, checked before anything is opened."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import timedelta
+from typing import Any, Final, TypedDict
+
+from workflow_adapters.clock import Clock, SystemClock
+from workflow_adapters.errors import ConfigurationError
+from workflow_adapters.inputs.job_queue import JobQueueFairness, RetryBackoff
+
+MAX_IDENTIFIER_BYTES: Final = 63
+_PLAIN_IDENTIFIER: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+_SPANS: Final = (
+    "acquire_timeout",
+    "connect_timeout",
+    "statement_timeout",
+    "idle_in_transaction_timeout",
+    "close_timeout",
+    "max_idle",
+    "poll_interval",
+    "migrate_timeout",
+)
+
+
+class PostgresOptions(TypedDict, total=False):
+    """What `open_postgres` takes besides the DSN or pool; `PostgresSettings` says what each is for."""
+
+    schema: str
+    status_enum: str
+    clock: Clock
+    worker_id: str | None
+    fairness: JobQueueFairness | None
+    backoff: RetryBackoff
+    pgbouncer: bool
+    wake_ups: bool
+    poll_interval: timedelta
+    application_name: str
+    max_connections: int
+    max_idle: timedelta
+    acquire_timeout: timedelta
+    connect_timeout: timedelta
+    statement_timeout: timedelta
+    idle_in_transaction_timeout: timedelta
+    close_timeout: timedelta
+    migrate_timeout: timedelta
+    connect: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PostgresSettings:
+    """Defaults and meaning of the options. Anything that makes no sense is a ConfigurationError."""
+
+    schema: str = "public"
+    """The schema of the tables, any name. The search_path is never used."""
+
+    status_enum: str = "Status"
+    """The name of the enum type, a plain identifier, in the same schema."""
+
+    clock: Clock = field(default_factory=SystemClock)
+    """Stamps of the tables other than job_queue, which has the database's clock."""
+
+    worker_id: str | None = None
+    """What claims are stamped with; without it the host's, once adopted."""
+
+    fairness: JobQueueFairness | None = None
+    backoff: RetryBackoff = field(default_factory=RetryBackoff)
+
+    pgbouncer: bool = False
+    """PgBouncer in transaction mode is in between: no prepared statements, no startup parameter but the application
+    name, no LISTEN, and time limits kept by the client."""
+
+    wake_ups: bool = True
+    """Whether to LISTEN for new jobs and NOTIFY others of them. Without, `wait_for_jobs` polls."""
+
+    poll_interval: timedelta = timedelta(seconds=2)
+    """How long `wait_for_jobs` relies on notifications before it looks for itself."""
+
+    application_name: str = "workflow_adapters"
+    max_connections: int = 10
+
+    max_idle: timedelta = timedelta(minutes=5)
+    """A pooled connection that was not used for so long is closed."""
+
+    acquire_timeout: timedelta = timedelta(seconds=5)
+    """How long a call waits for a free connection before it is a BackendBusyError."""
+
+    connect_timeout: timedelta = timedelta(seconds=10)
+    statement_timeout: timedelta = timedelta(seconds=30)
+    idle_in_transaction_timeout: timedelta = timedelta(minutes=1)
+
+    close_timeout: timedelta = timedelta(seconds=10)
+    """How long leaving the bundle waits for calls still running."""
+
+    migrate_timeout: timedelta = timedelta(minutes=5)
+    """How long `migrate()` waits for another process that is migrating."""
+
+    connect: Mapping[str, Any] = field(default_factory=dict[str, Any], repr=False)
+    """Further arguments of `asyncpg.connect`: TLS, hosts, a password that is a function, and so on."""
+
+    def __post_init__(self) -> None:
+        _check_identifier("schema", self.schema)
+        _check_identifier("status_enum", self.status_enum)
+        if not _PLAIN_IDENTIFIER.fullmatch(self.status_enum):
+            raise ConfigurationError(f"status_enum: {self.status_enum!r} is not a plain identifier such as Status")
+        if isinstance(self.max_connections, bool) or self.max_connections < 1:
+            raise ConfigurationError(f"max_connections: {self.max_connections!r} must be at least 1")
+        for name in _SPANS:
+            value: object = getattr(self, name)
+            if not isinstance(value, timedelta) or value <= timedelta(0):
+                raise ConfigurationError(f"{name}: {value!r} must be a timedelta greater than 0")
+
+    @property
+    def listens(self) -> bool:
+        """LISTEN is state of a session, which PgBouncer in transaction mode does not keep."""
+        return self.wake_ups and not self.pgbouncer
+
+
+def _check_identifier(field: str, value: object) -> None:
+    if not isinstance(value, str) or not value:
+        raise ConfigurationError(f"{field}: must be a name, not {value!r}")
+    if "\0" in value or not value.isprintable():
+        raise ConfigurationError(f"{field}: {value!r} has characters that no identifier of ours may have")
+    if len(value.encode()) > MAX_IDENTIFIER_BYTES:
+        raise ConfigurationError(f"{field}: {value!r} is longer than the {MAX_IDENTIFIER_BYTES} bytes of an identifier")
+
+
+def quoted(identifier: str) -> str:
+    """An identifier as SQL takes it, whatever characters it has."""
+    return '"' + identifier.replace('"', '""') + '"'

@@ -1,0 +1,101 @@
+"""A transaction that the adapters began themselves, and its end."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Final
+
+import asyncpg
+
+from workflow_adapters.errors import TransactionConflictError
+from workflow_adapters.postgres.connection import Connection, Transaction
+from workflow_adapters.postgres.engine import Engine
+from workflow_adapters.postgres.errors import InFlight, translated
+from workflow_adapters.postgres.pool import Pool
+from workflow_adapters.postgres.session import Session
+
+BEGIN: Final = "BEGIN ISOLATION LEVEL READ COMMITTED"
+"""Whatever level the role, the database or the server has by default: ours are right at this one."""
+
+_ROLLED_BACK: Final = "an earlier statement of the transaction failed, so all of it was rolled back; run it again"
+
+
+async def commit(connection: Connection, limit: float | None) -> None:
+    """Commit what was begun with BEGIN; OutcomeUnknownError where the answer is lost."""
+    try:
+        said = await connection.execute("COMMIT", timeout=limit)
+    except Exception as error:
+        raise _commit_failed(error, connection) from error
+    if said != "COMMIT":
+        raise TransactionConflictError(_ROLLED_BACK)
+
+
+class OwnTransaction:
+    """Begun through asyncpg's own object, so that `connection.transaction()` of whoever gets the connection nests."""
+
+    def __init__(self, connection: Connection, transaction: Transaction, session: Session, limit: float) -> None:
+        self._connection = connection
+        self._transaction = transaction
+        self._limit = limit
+        self.session = session
+
+    @classmethod
+    async def begin(cls, engine: Engine, connection: Connection, limit: float) -> OwnTransaction:
+        await engine.know_schema(connection, limit)
+        transaction = connection.transaction(isolation="read_committed")
+        try:
+            async with asyncio.timeout(limit):
+                await transaction.start()
+        except Exception as error:
+            _discard(connection)
+            raise translated(error, connection.is_closed(), InFlight()) from error
+        except BaseException:
+            # asyncpg believes in a transaction that may or may not be there.
+            _discard(connection)
+            raise
+        return cls(connection, transaction, Session(engine, connection, limit), limit)
+
+    async def commit(self, pool: Pool) -> None:
+        """Commit after the call that may still be running, and give the connection back."""
+        try:
+            async with self.session.turn():
+                await self._refuse_if_aborted()
+                async with asyncio.timeout(self._limit):
+                    await self._transaction.commit()
+        except TransactionConflictError:
+            await self.rollback(pool)
+            raise
+        except Exception as error:
+            failure = _commit_failed(error, self._connection)
+            await pool.recover(self._connection)
+            raise failure from error
+        await pool.release(self._connection)
+
+    async def rollback(self, pool: Pool) -> None:
+        """Roll back after the call that may still be running, and give the connection back. Never raises."""
+        try:
+            async with self.session.turn(), asyncio.timeout(self._limit):
+                await self._transaction.rollback()
+        except Exception:  # noqa: BLE001 - without its connection the server rolls back by itself
+            _discard(self._connection)
+        await pool.recover(self._connection)
+
+    async def _refuse_if_aborted(self) -> None:
+        """COMMIT of an aborted transaction rolls it back without an error, and asyncpg does not tell."""
+        session = self.session
+        if session.failure is None and not session.handed_out:
+            return
+        try:
+            await self._connection.execute("SELECT 1", timeout=self._limit)
+        except asyncpg.InFailedSQLTransactionError as error:
+            raise TransactionConflictError(_ROLLED_BACK) from (session.failure or error)
+
+
+def _commit_failed(error: Exception, connection: Connection) -> Exception:
+    sent = not isinstance(error, asyncpg.InterfaceError)
+    return translated(error, connection.is_closed(), InFlight(sent=sent, in_doubt=True))
+
+
+def _discard(connection: Connection) -> None:
+    if not connection.is_closed():
+        connection.terminate()
