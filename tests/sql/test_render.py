@@ -4,9 +4,9 @@ from datetime import UTC, datetime, timedelta, timezone
 
 import pytest
 
-from workflow_adapters.postgres.dialect import PostgresStyle
+from workflow_adapters.postgres.style import PostgresStyle
 from workflow_adapters.records.status import Status
-from workflow_adapters.sqlite.dialect import SqliteStyle
+from workflow_adapters.sqlite.style import SqliteStyle
 
 SQLITE = SqliteStyle()
 POSTGRES = PostgresStyle("flows", "Status")

@@ -13,7 +13,6 @@ from workflow_adapters.sql.columns import json_argument
 from workflow_adapters.sql.conditions import Conditions
 from workflow_adapters.sql.database import SqlPort
 from workflow_adapters.sql.dialect import Values
-from workflow_adapters.sql.mapping import placeholder
 from workflow_adapters.sql.results import every, require_parents
 from workflow_adapters.sql.statement import Operation, Statement
 from workflow_adapters.sql.tables import ANNOTATION
@@ -61,7 +60,7 @@ class SqlAnnotations(SqlPort):
             FROM @workflow_annotations
             WHERE "workflowRunId" = $1{where.text}
             ORDER BY "createdAt", id COLLATE "C"
-            LIMIT {placeholder(2 + len(where.args))}::int
+            LIMIT {where.next_placeholder}::int
             """,
             (run_id, *where.args, wanted.limit),
         )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Final, LiteralString
 
+from workflow_adapters.page_cursor import decode_cursor
 from workflow_adapters.sql.columns import Column
 from workflow_adapters.sql.mapping import placeholder
 from workflow_adapters.sql.statement import Argument
@@ -29,9 +30,26 @@ class Conditions:
         if value is None:
             self.text += f" AND {column.quoted} IS NULL"
             return
-        number = placeholder(self._first + len(self.args))
-        self.text += f" AND {column.quoted} {operator} {number}{column.type.cast}"
+        self.text += f" AND {column.quoted} {operator} {self.next_placeholder}{column.type.cast}"
         self.args.append(value)
+
+    def listed_after(self, column: Column, listing: str, cursor: str | None) -> None:
+        """Add what comes after the cursor in a listing by this instant and id, both descending."""
+        if cursor is None:
+            return
+        at, last_id = decode_cursor(listing, cursor)
+        first, second = self.next_placeholder, placeholder(self._first + len(self.args) + 1)
+        # The first comparison is implied; with it an index on the instant alone serves too.
+        self.text += (
+            f" AND {column.quoted} <= {first}{column.type.cast}"
+            f' AND ({column.quoted}, id COLLATE "C") < ({first}{column.type.cast}, {second}::text)'
+        )
+        self.args += [at, last_id]
+
+    @property
+    def next_placeholder(self) -> LiteralString:
+        """The number of the argument that follows those of the conditions."""
+        return placeholder(self._first + len(self.args))
 
     def starts_with(self, column: Column, prefix: str | None | Unset) -> None:
         """Add a literal, case-sensitive prefix, as a range that an index in bytewise order serves."""

@@ -53,3 +53,23 @@ class Dialect(Protocol):
         the shortest decimal forms of the stored doubles.
         """
         ...
+
+    def queue_stats(self, now: datetime) -> Statement:
+        """Rows of (name, number): each status with its jobs, 'due' with when a job became due, 'locked' with a lock.
+
+        The last two are the oldest of their kind, in ms, or null; 'due' may come twice. `now` is for a database that
+        does not use its own clock for jobs.
+        """
+        ...
+
+    def requeue_job(self, job_id: str, now: datetime) -> Statement:
+        """FAILED or CANCELLED to PENDING; returns a row if it did. `now` as for queue_stats."""
+        ...
+
+    def cancel_job(self, job_id: str, now: datetime) -> Statement:
+        """PENDING or SUSPENDED to CANCELLED; returns a row if it did. `now` as for queue_stats."""
+        ...
+
+    def purge_idempotency_keys(self, completed: bool, acquired_before: datetime, limit: int) -> Statement:
+        """Delete keys, the oldest first, and return a row for each."""
+        ...

@@ -1,62 +1,18 @@
-"""What is SQLite's own: its rendering of the notation, and the whole statements that differ."""
+"""The statements that are SQLite's own.
+
+`workflow_adapters.postgres.dialect` has the same statements in the same order, so that the two can be compared.
+"""
 
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Sequence
 from datetime import datetime
-from enum import Enum
-from typing import Any, Final
 
 from workflow_adapters.inputs.runs import ServedDefinition
-from workflow_adapters.sql.columns import Kind, instant_to_ms
 from workflow_adapters.sql.dialect import Values
-from workflow_adapters.sql.render import Rendered, Style
-from workflow_adapters.sql.statement import Argument, Operation, Row, Statement
+from workflow_adapters.sql.statement import Operation, Row, Statement
 from workflow_adapters.sqlite.ai_call_sums import sum_in_pages
-
-_LIST: Final = re.compile(r"(?P<operator>= ANY|<> ALL)\((?P<argument>\$\d+)(?:::\w+\[\])+\)")
-_POSTGRES_ONLY: Final = re.compile(
-    r"""::@?\w+(?:\[\])?
-        | \s+COLLATE\s"C"
-        | \s+FOR\s(?:NO\sKEY\sUPDATE|UPDATE|KEY\sSHARE)(?:\sOF\s\w+)?(?:\sSKIP\sLOCKED)?""",
-    re.VERBOSE,
-)
-_PLACEHOLDER: Final = re.compile(r"\$(\d+)")
-
-
-class SqliteStyle(Style):
-    """Plain names, ``?`` for arguments, instants as integers of milliseconds, lists as JSON text."""
-
-    def table(self, name: str) -> str:
-        return name
-
-    def status_type(self) -> str:
-        return "Status"
-
-    def selected(self, kind: Kind, expression: str) -> str:
-        return expression
-
-    def argument(self, value: Argument) -> Any:
-        if isinstance(value, Enum):
-            return value.value
-        if isinstance(value, datetime):
-            return instant_to_ms(value)
-        if isinstance(value, list | tuple):
-            return json.dumps(value, ensure_ascii=False)
-        return value
-
-    def finished(self, text: str) -> Rendered:
-        plain = _POSTGRES_ONLY.sub("", _LIST.sub(_json_list, text))
-        # Numbered placeholders draw a DeprecationWarning from sqlite3 in some releases of Python 3.12.
-        order = tuple(int(number) - 1 for number in _PLACEHOLDER.findall(plain))
-        return Rendered(_PLACEHOLDER.sub("?", plain), order)
-
-
-def _json_list(match: re.Match[str]) -> str:
-    operator = "IN" if match["operator"] == "= ANY" else "NOT IN"
-    return f"{operator} (SELECT value FROM json_each({match['argument']}))"
 
 
 class SqliteDialect:
@@ -202,6 +158,60 @@ class SqliteDialect:
                 """,
                 (least, after),
             )
+        )
+
+    def queue_stats(self, now: datetime) -> Statement:
+        return Statement(
+            """
+            SELECT status, count(*) FROM @job_queue GROUP BY status
+            UNION ALL
+            SELECT 'due', min("createdAt") FROM @job_queue WHERE status = 'PENDING' AND "nextPollAt" IS NULL
+            UNION ALL
+            SELECT 'due', min("nextPollAt") FROM @job_queue WHERE status = 'PENDING' AND "nextPollAt" <= $1
+            UNION ALL
+            SELECT 'locked', min("lockedAt") FROM @job_queue WHERE status = 'RUNNING'
+            """,
+            (now,),
+        )
+
+    def requeue_job(self, job_id: str, now: datetime) -> Statement:
+        return Statement(
+            """
+            UPDATE @job_queue
+            SET status = 'PENDING', attempt = 0, "workerId" = NULL, "lockedAt" = NULL, "completedAt" = NULL,
+                "nextPollAt" = NULL, "updatedAt" = $2
+            WHERE id = $1 AND status IN ('FAILED', 'CANCELLED')
+            RETURNING id
+            """,
+            (job_id, now),
+        )
+
+    def cancel_job(self, job_id: str, now: datetime) -> Statement:
+        return Statement(
+            """
+            UPDATE @job_queue
+            SET status = 'CANCELLED', "completedAt" = $2, "updatedAt" = $2
+            WHERE id = $1 AND status IN ('PENDING', 'SUSPENDED')
+            RETURNING id
+            """,
+            (job_id, now),
+        )
+
+    def purge_idempotency_keys(self, completed: bool, acquired_before: datetime, limit: int) -> Statement:
+        return Statement(
+            """
+            DELETE FROM @idempotency_keys
+            WHERE id IN (
+                SELECT id
+                FROM @idempotency_keys
+                WHERE "createdAt" < $2
+                  AND (coalesce(json_extract(result, '$.__workflowEngineState'), '') <> 'in_progress') = $1
+                ORDER BY "createdAt", id
+                LIMIT $3
+            )
+            RETURNING id
+            """,
+            (completed, acquired_before, limit),
         )
 
 
