@@ -10,10 +10,10 @@ from workflow_adapters.errors import WorkflowAdapterError
 from workflow_adapters.lifecycle import Lifecycle
 from workflow_adapters.postgres.connection import Connection
 from workflow_adapters.postgres.detect import PostgresFacts, facts_of, read_catalogue
-from workflow_adapters.postgres.dialect import PostgresStyle
 from workflow_adapters.postgres.errors import InFlight, translated
 from workflow_adapters.postgres.options import PostgresSettings
 from workflow_adapters.postgres.plans import PlanWatch
+from workflow_adapters.postgres.style import PostgresStyle
 from workflow_adapters.sql.dialect import Dialect
 from workflow_adapters.sql.statement import Operation, Statement
 

@@ -11,9 +11,9 @@ from typing import Any, Final, Protocol, TypeVar
 from workflow_adapters.errors import SchemaError, WorkflowAdapterError
 from workflow_adapters.sql.statement import Operation
 from workflow_adapters.sqlite.check import check_schema
-from workflow_adapters.sqlite.dialect import SqliteStyle
 from workflow_adapters.sqlite.errors import is_wrong_statement, translated
 from workflow_adapters.sqlite.patience import IMPATIENT, Patience, patiently
+from workflow_adapters.sqlite.style import SqliteStyle
 
 T = TypeVar("T")
 
