@@ -18,17 +18,18 @@ from workflow_adapters.validation import instant
 
 
 class TransactionAICalls:
-    """The calls logged in one transaction or savepoint, which `write` stores on its connection.
+    """The calls logged in one transaction or savepoint.
 
-    The backend wraps the whole block, COMMIT or RELEASE included, in `block()`, and calls `flush` before that statement
-    and before each read. When the block fails, all its calls are handed to `outer`: what was paid stays paid.
+    The backend wraps the whole block, COMMIT or RELEASE included, in `block()`, gives it the way to write as soon as
+    the transaction is open, and calls `flush` before each read and before the COMMIT or RELEASE. When the block fails,
+    all its calls are handed to `outer`: what was paid stays paid.
     """
 
-    def __init__(self, write: WriteBatch, clock: Clock, outer: AICallBuffer | TransactionAICalls) -> None:
-        self._write = write
+    def __init__(self, clock: Clock, outer: AICallBuffer | TransactionAICalls) -> None:
         self._clock = clock
         self._outer = outer
         self._queue = AICallQueue(DEFAULT_CAPACITY, DEFAULT_TEXT_CAPACITY, rouse=lambda: None)
+        self._write: WriteBatch | None = None
         self._written: list[AICallRecord] = []
         self._turn = Turn()
         self._lock = threading.RLock()
@@ -51,11 +52,15 @@ class TransactionAICalls:
                 return
         self._outer.accept(records)
 
+    def opened(self, write: WriteBatch) -> None:
+        """The transaction is open: `write` stores calls in it."""
+        self._write = write
+
     async def flush(self) -> None:
-        """Write everything taken so far on the transaction's connection."""
+        """Write everything taken so far in the transaction."""
         await self._turn.take()
         try:
-            while batch := self._queue.oldest(BATCH_SIZE):
+            while self._write is not None and (batch := self._queue.oldest(BATCH_SIZE)):
                 refused = await write_apart(self._write, batch)
                 self._queue.settle(len(batch))
                 self._written.extend(batch)

@@ -64,6 +64,12 @@ def buffer_of(table: Table, **options: Any) -> AICallBuffer:
     return AICallBuffer(table.write, ManualClock(), **options)
 
 
+def transaction_calls(table: Table, outer: AICallBuffer | TransactionAICalls) -> TransactionAICalls:
+    calls = TransactionAICalls(ManualClock(), outer)
+    calls.opened(table.write)
+    return calls
+
+
 @pytest.mark.anyio
 async def test_calls_are_written_in_order_with_the_id_and_instant_of_log() -> None:
     table, clock = Table(), ManualClock()
@@ -298,7 +304,7 @@ async def test_the_calls_of_a_failed_block_go_to_the_outer_logger() -> None:
     outer_table, table = Table(), Table()
     outer = buffer_of(outer_table)
     async with outer.running():
-        calls = TransactionAICalls(table.write, ManualClock(), outer)
+        calls = transaction_calls(table, outer)
 
         async def fail() -> None:
             async with calls.block():
@@ -321,10 +327,10 @@ async def test_the_calls_of_a_savepoint_share_the_fate_of_its_transaction() -> N
     outer_table, table = Table(), Table()
     outer = buffer_of(outer_table)
     async with outer.running():
-        calls = TransactionAICalls(table.write, ManualClock(), outer)
+        calls = transaction_calls(table, outer)
 
         async def log_in_savepoint(topic: str, error: Exception | None) -> None:
-            inner = TransactionAICalls(table.write, ManualClock(), calls)
+            inner = transaction_calls(table, calls)
             async with inner.block():
                 inner.log(call(topic))
                 await inner.flush()
@@ -349,7 +355,7 @@ async def test_a_block_that_ends_well_hands_over_nothing_it_wrote() -> None:
     outer_table, table = Table(), Table()
     outer = buffer_of(outer_table)
     async with outer.running():
-        calls = TransactionAICalls(table.write, ManualClock(), outer)
+        calls = transaction_calls(table, outer)
         async with calls.block():
             calls.log(call())
             calls.log(call("bad"))
