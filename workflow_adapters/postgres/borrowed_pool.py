@@ -23,6 +23,7 @@ class BorrowedPool:
 
     def __init__(self, pool: asyncpg.Pool[Any], *, limit: float, acquire_timeout: float) -> None:
         self.limit = limit
+        self.call_limit = limit
         self._pool = pool
         self._acquire_timeout = acquire_timeout
         self._in_use = 0
@@ -43,6 +44,9 @@ class BorrowedPool:
             raise connecting_failed(error) from error
         self._in_use += 1
         return cast("Connection", connection)
+
+    def keep(self, connection: Connection) -> None:
+        pass
 
     async def release(self, connection: Connection) -> None:
         self._in_use -= 1

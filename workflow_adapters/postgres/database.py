@@ -78,22 +78,22 @@ class PooledDatabase(PostgresDatabase):
         self._notify = notify
 
     async def facts(self) -> PostgresFacts:
-        self._engine.lifecycle.check()
+        self._engine.check()
         return self._engine.facts or await self._attempts(self._look)
 
     async def read(self, operation: Callable[[], Operation[T]]) -> T:
-        self._engine.lifecycle.check()
+        self._engine.check()
         return await self._attempts(lambda connection: self._run(connection, operation(), in_doubt=False))
 
     async def write(self, operation: Callable[[], Operation[T]], *, single: bool = False) -> T:
-        self._engine.lifecycle.check()
+        self._engine.check()
         if single:
             return await self._attempts(lambda connection: self._run(connection, operation(), in_doubt=True))
         return await self._attempts(lambda connection: self._in_transaction(connection, operation()))
 
     @asynccontextmanager
     async def transaction(self) -> AsyncGenerator[TransactionDatabase]:
-        self._engine.lifecycle.check()
+        self._engine.check()
         transaction = await self._attempts(self._begin, keep=True)
         scope = TransactionScope(self._owner)
         try:
@@ -115,13 +115,14 @@ class PooledDatabase(PostgresDatabase):
     async def _run(self, connection: Connection, operation: Operation[T], *, in_doubt: bool) -> T:
         if self._engine.facts is None:
             await self._look(connection)
-        return await self._engine.run(connection, operation, limit=self._pool.limit, in_doubt=in_doubt)
+        return await self._engine.run(connection, operation, limit=self._pool.call_limit, in_doubt=in_doubt)
 
     async def _in_transaction(self, connection: Connection, operation: Operation[T]) -> T:
         await self._look(connection)
-        await self._engine.execute(connection, BEGIN, self._pool.limit)
-        answer = await self._engine.run(connection, operation, limit=self._pool.limit)
-        await to_the_end(commit(connection, self._pool.limit))
+        limit = self._pool.call_limit
+        await self._engine.execute(connection, BEGIN, limit)
+        answer = await self._engine.run(connection, operation, limit=limit)
+        await to_the_end(commit(connection, limit))
         return answer
 
     async def _begin(self, connection: Connection) -> OwnTransaction:
@@ -146,7 +147,9 @@ class PooledDatabase(PostgresDatabase):
                 if pause is None:
                     raise
             else:
-                if not keep:
+                if keep:
+                    self._pool.keep(connection)
+                else:
                     await self._pool.release(connection)
                 return result
             attempt += 1
@@ -168,12 +171,12 @@ class TransactionDatabase(PostgresDatabase):
             return await self.session.know_schema()
 
     async def read(self, operation: Callable[[], Operation[T]]) -> T:
-        self._engine.lifecycle.check()
+        self._engine.check()
         async with self._scope.call():
             return await self.session.run(operation())
 
     async def write(self, operation: Callable[[], Operation[T]], *, single: bool = False) -> T:
-        self._engine.lifecycle.check()
+        self._engine.check()
         async with self._scope.call():
             if single:
                 return await self.session.run(operation())
@@ -182,7 +185,7 @@ class TransactionDatabase(PostgresDatabase):
 
     @asynccontextmanager
     async def transaction(self) -> AsyncGenerator[TransactionDatabase]:
-        self._engine.lifecycle.check()
+        self._engine.check()
         # Entered once more, the inner scope is at its end, with no call of it under way, before the savepoint is.
         async with self._scope.inner() as inner, self.session.savepoint(), inner.entered():
             yield TransactionDatabase(self._engine, self.session, inner)

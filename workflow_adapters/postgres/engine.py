@@ -33,6 +33,10 @@ class Engine:
         self.facts: PostgresFacts | None = None
         self.style = self._style(CURRENT)
 
+    def check(self) -> None:
+        """UsageError after close, and in another event loop than the one of open."""
+        self.lifecycle.check()
+
     async def know_schema(self, connection: Connection, limit: float | None) -> PostgresFacts:
         """Look at the schema, the first time. SchemaError where it can not be worked with; it may be later."""
         if self.facts is None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import math
 from collections import deque
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
@@ -12,6 +13,8 @@ from workflow_adapters.errors import BackendBusyError, UsageError
 from workflow_adapters.postgres.connection import Connection, settle
 
 _SETTLE_SECONDS: Final = 5.0
+# How often within a limit the watchdog looks.
+_LOOKS: Final = 4
 
 
 class Pool(Protocol):
@@ -19,7 +22,12 @@ class Pool(Protocol):
 
     @property
     def limit(self) -> float:
-        """The client's time limit on a statement, in seconds."""
+        """The client's time limit on a statement, in seconds. The server's, where it has one, is shorter."""
+        ...
+
+    @property
+    def call_limit(self) -> float | None:
+        """The same for a call that has a connection to itself; None where the pool sees to it."""
         ...
 
     async def acquire(self) -> Connection:
@@ -27,6 +35,10 @@ class Pool(Protocol):
 
         BackendBusyError where none is free in time, BackendUnavailableError where none can be opened.
         """
+        ...
+
+    def keep(self, connection: Connection) -> None:
+        """Hold a connection for longer than a call: for a transaction."""
         ...
 
     async def release(self, connection: Connection) -> None:
@@ -54,11 +66,17 @@ class PoolStats(NamedTuple):
     waiting: int
 
 
+class _Use(NamedTuple):
+    generation: int
+    since: float
+
+
 class ConnectionPool:
     """At most `size` connections, opened when they are needed, closed when they were idle for `max_idle` seconds.
 
     The one used last is used next. A connection that is given back is in no transaction and holds nothing of its
-    session; there is nothing to reset.
+    session; there is nothing to reset. One whose call is still without an answer after `limit` seconds, although the
+    server has a shorter limit, leads nowhere any more and is cut: one timer for all of them costs a call nothing.
     """
 
     def __init__(
@@ -67,20 +85,23 @@ class ConnectionPool:
         *,
         size: int,
         limit: float,
+        server_has_limit: bool,
         acquire_timeout: float,
         max_idle: float,
     ) -> None:
         self.limit = limit
+        self.call_limit = None if server_has_limit else limit
         self._connect = connect
         self._size = size
         self._acquire_timeout = acquire_timeout
         self._max_idle = max_idle
         self._free = size
         self._idle: list[tuple[Connection, float]] = []
-        self._in_use: dict[Connection, int] = {}
+        self._in_use: dict[Connection, _Use] = {}
         self._waiters: deque[asyncio.Future[bool]] = deque()
         self._generation = 0
         self._reaper: asyncio.TimerHandle | None = None
+        self._watchdog: asyncio.TimerHandle | None = None
         self._closed = False
         self._emptied: asyncio.Future[None] | None = None
 
@@ -101,19 +122,27 @@ class ConnectionPool:
         except BaseException:
             self._give_slot_on()
             raise
-        self._in_use[connection] = self._generation
+        loop = asyncio.get_running_loop()
+        self._in_use[connection] = _Use(self._generation, loop.time())
+        if self._watchdog is None and self.call_limit is None:
+            self._watchdog = loop.call_later(self.limit / _LOOKS, self._cut_dead_calls)
         return connection
+
+    def keep(self, connection: Connection) -> None:
+        self._in_use[connection] = _Use(self._generation, math.inf)
 
     async def release(self, connection: Connection) -> None:
         # Never suspends, so no cancel can come between.
-        generation = self._in_use.pop(connection)
+        generation = self._in_use.pop(connection).generation
         if connection.is_closed():
             pass
         elif self._closed or generation != self._generation:
             connection.terminate()
         else:
-            self._idle.append((connection, asyncio.get_running_loop().time()))
-            self._watch_idle()
+            loop = asyncio.get_running_loop()
+            self._idle.append((connection, loop.time()))
+            if self._reaper is None:
+                self._reaper = loop.call_later(self._max_idle, self._end_idle)
         self._give_slot_on()
         if self._emptied is not None and not self._in_use and not self._emptied.done():
             self._emptied.set_result(None)
@@ -137,8 +166,9 @@ class ConnectionPool:
     async def close(self, timeout: float) -> None:
         self._closed = True
         self._emptied = asyncio.get_running_loop().create_future()
-        if self._reaper is not None:
-            self._reaper.cancel()
+        for timer in (self._reaper, self._watchdog):
+            if timer is not None:
+                timer.cancel()
         for waiter in self._waiters:
             if not waiter.done():
                 waiter.set_exception(UsageError("the connection pool was closed while this call waited"))
@@ -185,10 +215,6 @@ class ConnectionPool:
                 return
         self._free += 1
 
-    def _watch_idle(self) -> None:
-        if self._reaper is None:
-            self._reaper = asyncio.get_running_loop().call_later(self._max_idle, self._end_idle)
-
     def _end_idle(self) -> None:
         self._reaper = None
         now = asyncio.get_running_loop().time()
@@ -196,6 +222,13 @@ class ConnectionPool:
             self._idle.pop(0)[0].terminate()
         if self._idle:
             self._reaper = asyncio.get_running_loop().call_at(self._idle[0][1] + self._max_idle, self._end_idle)
+
+    def _cut_dead_calls(self) -> None:
+        loop = asyncio.get_running_loop()
+        for connection, use in tuple(self._in_use.items()):
+            if use.since + self.limit < loop.time():
+                connection.terminate()
+        self._watchdog = loop.call_later(self.limit / _LOOKS, self._cut_dead_calls) if self._in_use else None
 
 
 def _give_up(waiter: asyncio.Future[bool]) -> None:
