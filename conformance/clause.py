@@ -40,6 +40,11 @@ class Port(Enum):
         """The Protocol's name."""
         return _TITLES[self]
 
+    @property
+    def slug(self) -> str:
+        """As a command line writes it: ``job-queue``."""
+        return self.name.lower().replace("_", "-")
+
 
 _TITLES: Final = {
     Port.WORKFLOW_PERSISTENCE: "WorkflowPersistence",

@@ -8,7 +8,7 @@ from itertools import pairwise
 from typing import Final
 
 from conformance.outcome import Event, Failure, Result
-from conformance.report import ClauseText
+from conformance.report import ClauseText, Report
 
 _WIDTH: Final = 100
 _BAR: Final = 24
@@ -31,6 +31,18 @@ def failure_text(clause: ClauseText, result: Result, replay: str, *, trace: bool
     if trace and result.failure is not None and result.failure.trace is not None:
         lines += ["", textwrap.indent(result.failure.trace.rstrip(), "  ")]
     return "\n".join(lines)
+
+
+def account(report: Report, clause: ClauseText, result: Result, *, trace: bool = False) -> str:
+    """`failure_text` of a result of the report."""
+    replay = replay_command(report.subject.location, clause.id, report.seed, report.loop)
+    return failure_text(clause, result, replay, trace=trace)
+
+
+def replay_command(location: str, clause_id: str, seed: int, loop: str) -> str:
+    """What to type to try one clause again, just as it was."""
+    other_loop = "" if loop == "asyncio" else f" --loop {loop}"
+    return f"python -m conformance replay {location} {clause_id} --seed {seed}{other_loop}"
 
 
 def _of_failure(failure: Failure) -> Iterable[str]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import inspect
+import sys
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -25,6 +27,8 @@ class ClauseText:
     needs: tuple[str, ...] = ()
     after: tuple[str, ...] = ()
     evidence: str = "example"
+    topic: str = ""
+    """What the clauses that stand together with it are about."""
 
     @property
     def port(self) -> str:
@@ -46,7 +50,14 @@ def text_of(clause: Clause) -> ClauseText:
         needs=tuple(name_of(need) for need in clause.needs),
         after=clause.after,
         evidence=clause.evidence.value,
+        topic=topic_of(clause),
     )
+
+
+def topic_of(clause: Clause) -> str:
+    """The first sentence of the suite that the clause stands in."""
+    said = inspect.getdoc(sys.modules.get(clause.function.__module__)) or clause.area
+    return said.splitlines()[0].rstrip(".")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -134,9 +134,3 @@ def subject_of(spec: Spec, session: Session) -> Subject:
         gaps=dict(spec.gaps),
         server=session.server,
     )
-
-
-def replay_command(location: str, clause_id: str, seed: int, loop: str) -> str:
-    """What to type to try one clause again, just as it was."""
-    other_loop = "" if loop == "asyncio" else f" --loop {loop}"
-    return f"python -m conformance replay {location} {clause_id} --seed {seed}{other_loop}"

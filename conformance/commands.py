@@ -1,0 +1,154 @@
+"""What the commands of the command line do."""
+
+from __future__ import annotations
+
+import inspect
+import os
+from argparse import Namespace
+from collections.abc import Callable, Mapping, Sequence
+from typing import Final
+
+from conformance.backend import Spec
+from conformance.choice import Choice
+from conformance.clause import Clause, Port, name_of
+from conformance.contract import contract
+from conformance.outcome import ExitCode
+from conformance.registry import load
+from conformance.report import Report, worst
+from conformance.reports.document import read_documents, write_document
+from conformance.reports.html import to_html
+from conformance.reports.junit import to_junit
+from conformance.reports.markdown import to_markdown
+from conformance.reports.terminal import Terminal, terminal
+from conformance.runner import UsageError, choose, run_sync
+from conformance.servers import stop_server
+from conformance.targets import load_specs
+
+_PORTS: Final = {port.slug: port for port in Port}
+_POSTGRES: Final = "CONFORMANCE_POSTGRES_DSN"
+
+
+def run(options: Namespace) -> ExitCode:
+    specs = [spec for target in options.targets for spec in _load(target, options)]
+    show = terminal(plain=options.plain, trace=options.trace)
+    reports = _judge(specs, _choice(options, options.only), show)
+    if len(reports) > 1:
+        show.summary(reports)
+    if options.json is not None:
+        write_document(reports, options.json)
+    if options.junit is not None:
+        options.junit.write_text(to_junit(reports), encoding="utf-8")
+    _write_matrix(reports, options)
+    return worst(reports)
+
+
+def replay(options: Namespace) -> ExitCode:
+    specs = _load(options.target, options)
+    port = load().get(options.clause).port
+    specs = [spec for spec in specs if spec.port is port]
+    if len(specs) != 1:
+        raise UsageError(
+            f"{options.target} has {len(specs)} adapters of {port.title}; name one, as in module:name#adapter"
+        )
+    show = terminal(plain=options.plain, trace=options.trace)
+    return worst(_judge(specs, _choice(options, [options.clause]), show))
+
+
+def list_clauses(options: Namespace) -> ExitCode:
+    for clause in sorted(load().clauses(_PORTS.get(options.port)), key=lambda clause: clause.id):
+        _say(f"{clause.id}  {clause.level:<6}  {clause.text}")
+    return ExitCode.CONFORMANT
+
+
+def explain(options: Namespace) -> ExitCode:
+    _say(explained(load().get(options.clause)))
+    return ExitCode.CONFORMANT
+
+
+def matrix(options: Namespace) -> ExitCode:
+    reports = read_documents(options.files)
+    terminal(plain=options.plain).summary(reports)
+    _write_matrix(reports, options)
+    return worst(reports)
+
+
+def docs(options: Namespace) -> ExitCode:
+    text = contract(load())
+    if options.output is None:
+        _say(text.rstrip())
+    else:
+        options.output.write_text(text, encoding="utf-8")
+    return ExitCode.CONFORMANT
+
+
+COMMANDS: Final[Mapping[str, Callable[[Namespace], ExitCode]]] = {
+    "run": run,
+    "replay": replay,
+    "list": list_clauses,
+    "explain": explain,
+    "matrix": matrix,
+    "docs": docs,
+}
+
+
+def explained(clause: Clause) -> str:
+    """Everything that the registry knows of the clause, and the code that tries it."""
+    needs = ", ".join(name_of(need) for need in clause.needs) or "nothing beyond the port"
+    lines = [
+        f"{clause.id} ({clause.level}), {clause.port.title}",
+        "",
+        f"  {clause.text}",
+        "",
+        f"  Why it matters: {clause.why}",
+        "",
+        "  If it fails, check",
+        *(f"    - {hint}" for hint in clause.hints),
+        "",
+        f"  Needs {needs}. Evidence: {clause.evidence}. Time limit: {clause.time_limit.total_seconds():g} s.",
+    ]
+    lines += [f"  Tried after {', '.join(clause.after)}."] if clause.after else []
+    source = inspect.getsource(clause.function)
+    code = source[source.index("async def") :].rstrip()
+    lines += [
+        "",
+        f"  Tried by {clause.function.__module__}:",
+        "",
+        *(f"    {line}".rstrip() for line in code.splitlines()),
+    ]
+    return "\n".join(lines)
+
+
+def _load(target: str, options: Namespace) -> list[Spec]:
+    return load_specs(target, _PORTS.get(options.port), options.declare)
+
+
+def _choice(options: Namespace, only: Sequence[str]) -> Choice:
+    if options.dsn is not None:
+        # Where the ladder to a Postgres begins; in this process alone.
+        os.environ[_POSTGRES] = options.dsn
+    return Choice(
+        only=tuple(only), seed=options.seed, loop=options.loop, dsn=options.dsn, time_scale=options.time_scale
+    )
+
+
+def _judge(specs: Sequence[Spec], choice: Choice, show: Terminal) -> list[Report]:
+    reports: list[Report] = []
+    try:
+        for spec in specs:
+            show.begin(spec, len(choose(spec, choice.only, load())))
+            reports.append(run_sync(spec, choice, on_result=show.result))
+            show.end(reports[-1])
+    finally:
+        stop_server()
+    return reports
+
+
+def _write_matrix(reports: Sequence[Report], options: Namespace) -> None:
+    if options.markdown is not None:
+        options.markdown.write_text(to_markdown(reports), encoding="utf-8")
+    if options.html is not None:
+        options.html.write_text(to_html(reports), encoding="utf-8")
+
+
+def _say(text: str) -> None:
+    print(text)  # noqa: T201 - a command line's output
