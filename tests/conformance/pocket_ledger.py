@@ -46,7 +46,7 @@ class PocketLedger:
         await anyio.lowlevel.checkpoint()
         key = (stage_record_id, step_id)
         if key not in self.rows:
-            raise NotFoundError("WorkflowStep", "/".join(key))
+            raise NotFoundError("step", "/".join(key))
         self.rows[key] = self._patched(self.rows[key], patch)
         return self.rows[key]
 
