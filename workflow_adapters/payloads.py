@@ -26,12 +26,14 @@ class StoredPayload:
 
 
 def read_payload(stored: JsonValue) -> StoredPayload:
-    """Take the reserved members out of a stored payload. Anything but an object reads as an empty, dead one."""
+    """Take the reserved members out of a stored payload. A dead one reads as {}, whatever it holds."""
     if not isinstance(stored, dict):
         return StoredPayload(payload={}, workflow_id="", definition_version=None, group_key=None)
+    workflow_id = _text(stored.get(WORKFLOW_ID_MEMBER))
+    members = {name: value for name, value in stored.items() if name not in RESERVED_MEMBERS}
     return StoredPayload(
-        payload={name: value for name, value in stored.items() if name not in RESERVED_MEMBERS},
-        workflow_id=_text(stored.get(WORKFLOW_ID_MEMBER)) or "",
+        payload={} if workflow_id is None else members,
+        workflow_id=workflow_id or "",
         definition_version=_text(stored.get(DEFINITION_VERSION_MEMBER)),
         group_key=_text(stored.get(GROUP_KEY_MEMBER)),
     )

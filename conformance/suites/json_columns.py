@@ -81,7 +81,8 @@ def register(port: str, columns: Sequence[JsonColumn[Any]], after: Sequence[str]
         _register_members(port, members, columns, after, needs)
     base = [f"{port}-JSON-01"]
     _register_deep(port, columns, base, needs)
-    _register_none(port, [column for column in columns if column.nullable], base, needs)
+    if nullable := [column for column in columns if column.nullable]:
+        _register_none(port, nullable, base, needs)
     _register_copies(port, columns, base, needs)
     if documents := [column for column in columns if not column.objects_only]:
         _register_scalars(port, documents, base, needs)

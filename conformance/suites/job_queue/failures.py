@@ -27,6 +27,7 @@ def _expect_backoff(ctx: Context[JobQueue], claimed: DequeueResult, due: datetim
     present = ctx.expect("next_poll_at", due).is_not_none()
     if ctx.parameters.clock == "caller":
         ctx.expect("next_poll_at", present).equals(ctx.now() + delay)
+        return
     ctx.expect("next_poll_at", present).is_at_least(claimed.started_at + delay)
     ctx.expect("next_poll_at", present).is_at_most(claimed.started_at + delay + _TOLERANCE)
 
