@@ -28,7 +28,7 @@ def watchdogs_of(holder: Holder) -> list[int]:
             command = (entry / "cmdline").read_text().split("\0") if entry.name.isdecimal() else []
         except OSError:
             continue
-        if any(word.endswith("watchdog.py") for word in command) and any(holder.id in word for word in command):
+        if any(word.endswith("watchdog_main.py") for word in command) and any(holder.id in word for word in command):
             found.append(int(entry.name))
     return found
 
