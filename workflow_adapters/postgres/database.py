@@ -16,9 +16,11 @@ from workflow_adapters.postgres.connection import Connection, to_the_end
 from workflow_adapters.postgres.detect import PostgresFacts
 from workflow_adapters.postgres.engine import CURRENT, Engine
 from workflow_adapters.postgres.errors import DEADLOCK, READ_ONLY, SERIALIZATION_FAILURE, is_stale_plan, sqlstate
+from workflow_adapters.postgres.job_channel import JobSignals
 from workflow_adapters.postgres.own_transaction import BEGIN, OwnTransaction, commit
 from workflow_adapters.postgres.pool import Pool
 from workflow_adapters.postgres.session import Session
+from workflow_adapters.postgres.wake_ups import NextDue
 from workflow_adapters.sql.dialect import Dialect
 from workflow_adapters.sql.statement import Operation
 from workflow_adapters.transaction_scope import TransactionScope
@@ -33,8 +35,9 @@ _LONGEST_PAUSE: Final = 0.05
 class PostgresDatabase(ABC):
     """What the ports have, beyond `Database`, on Postgres."""
 
-    def __init__(self, engine: Engine) -> None:
+    def __init__(self, engine: Engine, signals: JobSignals) -> None:
         self._engine = engine
+        self._signals = signals
 
     @property
     def dialect(self) -> Dialect:
@@ -65,17 +68,21 @@ class PostgresDatabase(ABC):
 
     @abstractmethod
     def jobs_changed(self) -> None:
-        """Wake whoever waits for jobs, here and in other processes, once what was written is committed."""
+        """Tell whoever waits for jobs, here and in other processes, once what was written is committed."""
+
+    async def wait_for_jobs(self, timeout: float, next_due: NextDue) -> bool:
+        """True as soon as a job may be due, False after `timeout` seconds. `next_due` looks at the queue."""
+        self._engine.check()
+        return await self._signals.wait(timeout, next_due)
 
 
 class PooledDatabase(PostgresDatabase):
     """Each call on a connection of the pool, in a transaction of its own. `owner` is the bundle."""
 
-    def __init__(self, engine: Engine, pool: Pool, owner: object, notify: Callable[[], None]) -> None:
-        super().__init__(engine)
+    def __init__(self, engine: Engine, signals: JobSignals, pool: Pool, owner: object) -> None:
+        super().__init__(engine, signals)
         self._pool = pool
         self._owner = owner
-        self._notify = notify
 
     async def facts(self) -> PostgresFacts:
         self._engine.check()
@@ -98,16 +105,16 @@ class PooledDatabase(PostgresDatabase):
         scope = TransactionScope(self._owner)
         try:
             async with scope.entered():
-                yield TransactionDatabase(self._engine, transaction.session, scope)
+                yield TransactionDatabase(self._engine, self._signals, transaction.session, scope)
         except BaseException:
             await to_the_end(transaction.rollback(self._pool))
             raise
         await to_the_end(transaction.commit(self._pool))
         if transaction.session.jobs_changed:
-            self._notify()
+            self._signals.jobs_changed()
 
     def jobs_changed(self) -> None:
-        self._notify()
+        self._signals.jobs_changed()
 
     async def _look(self, connection: Connection) -> PostgresFacts:
         return await self._engine.know_schema(connection, self._pool.limit)
@@ -159,8 +166,8 @@ class PooledDatabase(PostgresDatabase):
 class TransactionDatabase(PostgresDatabase):
     """Calls on one open transaction, ours or a caller's, or on a savepoint in it."""
 
-    def __init__(self, engine: Engine, session: Session, scope: TransactionScope) -> None:
-        super().__init__(engine)
+    def __init__(self, engine: Engine, signals: JobSignals, session: Session, scope: TransactionScope) -> None:
+        super().__init__(engine, signals)
         self.session = session
         self._scope = scope
 
@@ -188,7 +195,7 @@ class TransactionDatabase(PostgresDatabase):
         self._engine.check()
         # Entered once more, the inner scope is at its end, with no call of it under way, before the savepoint is.
         async with self._scope.inner() as inner, self.session.savepoint(), inner.entered():
-            yield TransactionDatabase(self._engine, self.session, inner)
+            yield TransactionDatabase(self._engine, self._signals, self.session, inner)
 
     def jobs_changed(self) -> None:
         self.session.jobs_changed = True
