@@ -32,7 +32,12 @@ class PooledDatabase(SqliteDatabase):
 
     async def open(self) -> None:
         self.engine.lifecycle.open()
-        await self._writer.open()
+        try:
+            await self._writer.open()
+            await self._readers.open()
+        except BaseException:
+            await self.close()
+            raise
 
     async def close(self) -> None:
         """Close the connections, whatever cancels arrive; in a forked child leave them alone."""

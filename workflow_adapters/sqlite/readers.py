@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
+import logging
 from functools import partial
 from typing import Any
 
 import aiosqlite
 
-from workflow_adapters.errors import UsageError
+from workflow_adapters.errors import UsageError, WorkflowAdapterError
 from workflow_adapters.sqlite.calls import Call, Line
 from workflow_adapters.sqlite.connection import Target, close_connection, open_connection, start
 from workflow_adapters.sqlite.execution import perform
 from workflow_adapters.sqlite.patience import Patience
 
+_logger = logging.getLogger("workflow_adapters.sqlite")
+
 
 class Readers:
-    """At most `limit` connections, opened when they are needed. Each runs one call at a time, to its end."""
+    """One connection, and up to `limit` while calls wait. Each runs one call at a time, to its end."""
 
     def __init__(self, target: Target, limit: int) -> None:
         self._target = target
@@ -25,6 +28,9 @@ class Readers:
         self._busy: set[aiosqlite.Connection] = set()
         self._opening = 0
         self._closed = False
+
+    async def open(self) -> None:
+        self._idle.append(await open_connection(self._target, read_only=True))
 
     async def close(self) -> None:
         """Send away who waits, let the calls in flight end, close."""
@@ -36,23 +42,31 @@ class Readers:
 
     async def run(self, call: Call) -> Any:
         """Run a call in its turn."""
-        if not self._idle and len(self._busy) + self._opening < self._limit:
-            await self._open_one()
         self._line.join(call)
         self._serve()
+        if self._line.first() is not None and len(self._busy) + self._opening < self._limit:
+            try:
+                await self._open_another()
+            except BaseException:
+                call.waiter.cancel()
+                raise
         return await call.waiter
 
-    async def _open_one(self) -> None:
+    async def _open_another(self) -> None:
         self._opening += 1
         try:
             connection = await open_connection(self._target, read_only=True)
+        except WorkflowAdapterError as error:
+            # Those that are open serve whoever waits.
+            _logger.warning("no further connection to read on: %s", error)
+            return
         finally:
             self._opening -= 1
         if self._closed:
             await close_connection(connection)
-            raise _closed()
-        self._idle.append(connection)
-        self._serve()
+        else:
+            self._idle.append(connection)
+            self._serve()
 
     def _serve(self) -> None:
         while self._idle and isinstance(call := self._line.first(), Call):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import sqlite3
 import time
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager
@@ -133,8 +134,8 @@ class Writer:
     def _keep_or_discard(self, connection: aiosqlite.Connection) -> None:
         try:
             unknown = connection.in_transaction
-        except ValueError:
-            unknown = True  # somebody closed it
+        except (ValueError, sqlite3.ProgrammingError):
+            unknown = True  # it has been closed
         if unknown and connection is self._connection:
             self._connection, self._discarded = None, connection
 
