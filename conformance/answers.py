@@ -86,3 +86,9 @@ def protocol_of(port: Port) -> type:
 
 def capabilities_of(port: Port) -> tuple[type, ...]:
     return CAPABILITIES[protocol_of(port)]
+
+
+def members_missing(adapter: object, protocol: type) -> list[str]:
+    """What the Protocol has and the adapter has not, by name; unlike isinstance, also seen through ``__getattr__``."""
+    names = [name for name in dir(protocol) if not name.startswith("_")]
+    return [name for name in names if not hasattr(adapter, name)]

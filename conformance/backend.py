@@ -118,10 +118,15 @@ class Spec:
     """Where the command line finds the factory: ``package.module:make_queue``."""
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "capabilities", frozenset(self.capabilities))
+        object.__setattr__(self, "capabilities", tuple(self.capabilities))
         where = f"{self.factory.__module__}:{self.factory.__qualname__}"
         object.__setattr__(self, "location", self.location or where)
         object.__setattr__(self, "name", self.name or self.factory.__name__)
+
+    @property
+    def promised(self) -> frozenset[type]:
+        """`capabilities` as a set."""
+        return frozenset(self.capabilities)
 
     def is_concerned_by(self, clause: Clause) -> bool:
         """Whether the clause speaks of an adapter with these parameters, its capabilities aside."""
@@ -130,7 +135,7 @@ class Spec:
     def lacks(self, clause: Clause) -> str | None:
         """Why the clause does not apply to this adapter, or None where it does."""
         for capability in clause.capabilities:
-            if capability not in frozenset(self.capabilities):
+            if capability not in self.promised:
                 return f"does not declare {capability.__name__}"
         for need in clause.requirements:
             declared = getattr(self.parameters, need.name)

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Awaitable, Callable, Coroutine
+from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime, timedelta
 from typing import Any, Generic, NoReturn, Protocol, TypeVar, cast
 from uuid import uuid4
 
-import anyio
-
-from conformance import builders
-from conformance.answers import Answers, capabilities_of, protocol_of
+from conformance import builders, concurrency
+from conformance.answers import Answers, capabilities_of, members_missing, protocol_of
 from conformance.backend import Env, Fixture, Spec
 from conformance.clause import Clause, Parameters, Port
 from conformance.expectations import Expectation, Raises
@@ -77,12 +75,23 @@ class Context(Generic[A]):
         """The adapter as one of the capabilities that the clause needs."""
         if kind not in self.clause.needs:
             raise HarnessError(f"{self.clause.id} uses {kind.__name__} and does not need it")
-        adapter = self.adapter if of is None else of
-        missing = [name for name in vars(kind) if not name.startswith("_") and not hasattr(adapter, name)]
-        if missing:
-            declared = f"declares {kind.__name__} and has no {', '.join(missing)}"
-            self.fail(f"The adapter {declared}.", expected=kind.__name__, observed=f"no {', '.join(missing)}")
-        return cast("V", adapter)
+        return cast("V", self.adapter if of is None else of)
+
+    def undeclared_capabilities(self) -> list[str]:
+        """What the adapter has all methods of, and neither promises nor names as a gap."""
+        spec = self._stand.spec
+        known = {kind.__name__: kind for kind in capabilities_of(spec.port) if kind not in spec.promised}
+        return [
+            name
+            for name, kind in known.items()
+            if name not in spec.gaps and not members_missing(self._fixture.adapter, kind)
+        ]
+
+    def missing_methods(self) -> list[str]:
+        """Methods of the port, and of what is promised beyond it, that the adapter does not have."""
+        spec = self._stand.spec
+        needed = [protocol_of(spec.port), *(kind for kind in capabilities_of(spec.port) if kind in spec.promised)]
+        return [name for kind in needed for name in members_missing(self._fixture.adapter, kind)]
 
     @property
     def parameters(self) -> Parameters:
@@ -159,37 +168,11 @@ class Context(Generic[A]):
 
     async def together(self, *calls: Callable[[], Awaitable[T]]) -> list[T]:
         """Make the calls at the same time and return their answers, in order. An error of one ends the clause."""
-        answers: dict[int, T] = {}
-        start = anyio.Event()
-
-        async def make(place: int) -> None:
-            await start.wait()
-            answers[place] = await calls[place]()
-
-        await self._all(make, len(calls), start)
-        return [answers[place] for place in range(len(calls))]
+        return await concurrency.together(*calls)
 
     async def settled(self, *calls: Callable[[], Awaitable[T]]) -> list[T | Exception]:
         """As `together`, with errors in their places among the answers."""
-
-        async def settle(call: Callable[[], Awaitable[T]]) -> T | Exception:
-            try:
-                return await call()
-            except ClauseFailedError:
-                raise
-            except Exception as error:  # noqa: BLE001 - the clause looks at whatever came
-                return error
-
-        return await self.together(*(_bound(settle, call) for call in calls))
-
-    async def _all(self, make: Callable[[int], Coroutine[Any, Any, None]], count: int, start: anyio.Event) -> None:
-        try:
-            async with anyio.create_task_group() as tasks:
-                for place in range(count):
-                    tasks.start_soon(make, place)
-                start.set()
-        except BaseExceptionGroup as group:
-            raise _first(group) from None
+        return await concurrency.settled(*calls)
 
     # Expectations
 
@@ -222,16 +205,3 @@ class Context(Generic[A]):
 
     def _record(self, fixture: Fixture[Any], instance: str) -> A:
         return cast("A", Recorded(fixture.adapter, instance, self.history))
-
-
-def _bound(function: Callable[[V], Awaitable[T]], argument: V) -> Callable[[], Awaitable[T]]:
-    return lambda: function(argument)
-
-
-def _first(error: BaseException) -> BaseException:
-    """One error stands for a group: a failed expectation before any other."""
-    if not isinstance(error, BaseExceptionGroup):
-        return error
-    leaves = [_first(inner) for inner in cast("BaseExceptionGroup[BaseException]", error).exceptions]
-    failed = [leaf for leaf in leaves if isinstance(leaf, ClauseFailedError)]
-    return (failed or leaves)[0]

@@ -123,7 +123,7 @@ class Report:
         if not any(clause.level == Level.MUST and result.outcome in _TRIED for clause, result in self.pairs):
             return "no MUST was tried"
         if untested := self.counts[Outcome.NOT_TESTED]:
-            return f"{untested} clause{'s' if untested > 1 else ''} could not be tried"
+            return f"{_counted(untested, 'clause')} could not be tried"
         if any(clause.area == UNDECLARED_AREA and result.outcome is Outcome.WARN for clause, result in self.pairs):
             return "methods of capabilities that are not declared were not tried"
         return None
@@ -136,9 +136,9 @@ class Report:
             case ExitCode.CONFORMANT if self.selected:
                 said = "The chosen clauses are met"
             case ExitCode.CONFORMANT:
-                said = f"Conformant, but for {waived} declared gap(s)" if waived else "Conformant"
+                said = f"Conformant, but for {_counted(waived, 'declared gap')}" if waived else "Conformant"
             case ExitCode.NOT_CONFORMANT if failed:
-                said = f"Not conformant: {failed} MUST(s) not met"
+                said = f"Not conformant: {failed} MUST{'s' if failed > 1 else ''} not met"
             case ExitCode.NOT_CONFORMANT:
                 said = f"Not conformant: closed, and has left behind {self.leftovers}"
             case ExitCode.USAGE:
@@ -146,8 +146,12 @@ class Report:
             case ExitCode.INCOMPLETE:
                 said = f"Incomplete: {self.incomplete_because()}"
             case ExitCode.HARNESS_ERROR:
-                said = f"Harness error: {self.counts[Outcome.HARNESS_ERROR]} clause(s) could not be judged"
+                said = f"Harness error: {_counted(self.counts[Outcome.HARNESS_ERROR], 'clause')} could not be judged"
         return f"{said}."
+
+
+def _counted(count: int, what: str) -> str:
+    return f"{count} {what}{'' if count == 1 else 's'}"
 
 
 _TRIED = frozenset({Outcome.PASS, Outcome.FAIL, Outcome.WAIVED})

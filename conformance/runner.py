@@ -109,7 +109,7 @@ def choose(spec: Spec, only: Sequence[str], registry: Registry) -> list[Clause]:
 def check_spec(spec: Spec, registry: Registry) -> None:
     """UsageError when a capability or a gap is none of the port."""
     known = capabilities_of(spec.port)
-    for capability in frozenset(spec.capabilities) - frozenset(known):
+    for capability in spec.promised - frozenset(known):
         names = ", ".join(each.__name__ for each in known)
         raise UsageError(f"{spec.name}: {capability.__name__} is no capability of {spec.port.title}; it has {names}")
     clauses = {clause.id: clause for clause in registry.clauses(spec.port)}
