@@ -15,6 +15,7 @@ from typing import Final, Self, TypeAlias
 
 import anyio
 from anyio.abc import TaskStatus
+from anyio.lowlevel import checkpoint
 
 from workflow_adapters.ai_call_queue import DEFAULT_CAPACITY, DEFAULT_TEXT_CAPACITY, AICallQueue
 from workflow_adapters.ai_call_records import logged_call
@@ -90,6 +91,7 @@ class AICallBuffer:
         stay in the buffer.
         """
         self._lifecycle.check()
+        await checkpoint()
         target = self._queue.taken
         if self._queue.settled >= target:
             return

@@ -7,6 +7,8 @@ from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager
 from typing import Self
 
+from anyio.lowlevel import checkpoint
+
 from workflow_adapters.ai_call_buffer import BATCH_SIZE, AICallBuffer, WriteBatch, write_apart
 from workflow_adapters.ai_call_queue import DEFAULT_CAPACITY, DEFAULT_TEXT_CAPACITY, AICallQueue
 from workflow_adapters.ai_call_records import logged_call
@@ -58,6 +60,7 @@ class TransactionAICalls:
 
     async def flush(self) -> None:
         """Write everything taken so far in the transaction."""
+        await checkpoint()
         await self._turn.take()
         try:
             while self._write is not None and (batch := self._queue.oldest(BATCH_SIZE)):
