@@ -42,7 +42,9 @@ def _factory(port: Port, open_bundle: Open) -> Callable[[Env], AbstractAsyncCont
     @asynccontextmanager
     async def make(env: Env) -> AsyncGenerator[Fixture[Any]]:
         async with open_bundle(env) as bundle:
-            yield replace(_with_parents(bundle), adapter=getattr(bundle.adapter, port.name.lower()))
+            yield replace(
+                _with_parents(bundle), adapter=getattr(bundle.adapter, port.name.lower().removeprefix("workflow_"))
+            )
 
     return make
 

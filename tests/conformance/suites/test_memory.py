@@ -2,6 +2,8 @@
 
 from conformance.clause import Port
 from conformance.testcase import case_for
-from tests.conformance.suites.memory_specs import spec
+from tests.conformance.backends import memory
 
-TestMemoryJobQueue = case_for(spec(Port.JOB_QUEUE), module=__name__)
+_SPECS = {spec.port: spec for spec in memory}
+
+TestMemoryJobQueue = case_for(_SPECS[Port.JOB_QUEUE], module=__name__)
