@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final, cast
 import asyncpg
 
 from workflow_adapters.errors import BackendBusyError, UsageError
-from workflow_adapters.postgres.connection import Connection, settle, to_the_end
+from workflow_adapters.postgres.connection import Connection, is_lost, settle, to_the_end
 from workflow_adapters.postgres.errors import connecting_failed
 
 if TYPE_CHECKING:
@@ -59,7 +59,7 @@ class BorrowedPool:
     async def recover(self, connection: Connection) -> None:
         try:
             # Otherwise the pool itself would find the open transaction and complain about it.
-            if not connection.is_closed() and not await settle(connection, _SETTLE_SECONDS):
+            if not is_lost(connection) and not await settle(connection, _SETTLE_SECONDS):
                 connection.terminate()
         finally:
             await self.release(connection)

@@ -7,6 +7,7 @@ from collections.abc import Coroutine
 from typing import Any, Literal, Protocol, TypeVar
 
 import anyio
+import asyncpg
 
 from workflow_adapters.lifecycle import wait_through_cancel
 
@@ -43,6 +44,14 @@ class Transaction(Protocol):
     async def __aenter__(self) -> None: ...
 
     async def __aexit__(self, extype: object, ex: object, tb: object) -> None: ...
+
+
+def is_lost(connection: Connection) -> bool:
+    """Whether a connection is closed. A pool detaches its proxy from one that is, and the proxy then refuses calls."""
+    try:
+        return connection.is_closed()
+    except asyncpg.InterfaceError:
+        return True
 
 
 async def to_the_end(work: Coroutine[Any, Any, T]) -> T:

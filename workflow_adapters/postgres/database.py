@@ -12,7 +12,7 @@ from typing import Final, TypeVar
 import anyio
 
 from workflow_adapters.errors import BackendUnavailableError, TransactionConflictError
-from workflow_adapters.postgres.connection import Connection, to_the_end
+from workflow_adapters.postgres.connection import Connection, is_lost, to_the_end
 from workflow_adapters.postgres.detect import PostgresFacts
 from workflow_adapters.postgres.engine import CURRENT, Engine
 from workflow_adapters.postgres.errors import DEADLOCK, READ_ONLY, SERIALIZATION_FAILURE, is_stale_plan, sqlstate
@@ -146,7 +146,7 @@ class PooledDatabase(PostgresDatabase):
             try:
                 result = await work(connection)
             except BaseException as error:
-                lost = connection.is_closed()
+                lost = is_lost(connection)
                 await to_the_end(self._pool.recover(connection))
                 if sqlstate(error) == READ_ONLY:
                     await self._pool.invalidate()

@@ -8,7 +8,7 @@ import asyncpg
 
 from workflow_adapters.errors import WorkflowAdapterError
 from workflow_adapters.lifecycle import Lifecycle
-from workflow_adapters.postgres.connection import Connection
+from workflow_adapters.postgres.connection import Connection, is_lost
 from workflow_adapters.postgres.detect import PostgresFacts, facts_of, read_catalogue
 from workflow_adapters.postgres.errors import InFlight, translated
 from workflow_adapters.postgres.options import PostgresSettings
@@ -95,11 +95,4 @@ class Engine:
 
 
 def _failed(error: Exception, connection: Connection, in_flight: InFlight) -> WorkflowAdapterError:
-    return translated(error, _is_closed(connection), in_flight)
-
-
-def _is_closed(connection: Connection) -> bool:
-    try:
-        return connection.is_closed()
-    except asyncpg.InterfaceError:  # a pool's proxy whose connection was given back
-        return False
+    return translated(error, is_lost(connection), in_flight)

@@ -12,7 +12,7 @@ import asyncpg
 
 from workflow_adapters.errors import BackendBusyError, ConfigurationError, WorkflowAdapterError
 from workflow_adapters.postgres.check import check_schema, newer, read_indexes
-from workflow_adapters.postgres.connection import Connection, to_the_end
+from workflow_adapters.postgres.connection import Connection, is_lost, to_the_end
 from workflow_adapters.postgres.detect import Catalogue, read_catalogue
 from workflow_adapters.postgres.errors import InFlight, translated
 from workflow_adapters.postgres.migration_plan import Planner, Step
@@ -112,7 +112,7 @@ class Migrator:
             await to_the_end(self._unlock(key))
 
     async def _unlock(self, key: int) -> None:
-        if not self._connection.is_closed():
+        if not is_lost(self._connection):
             await self._connection.fetch("SELECT pg_advisory_unlock($1::bigint)", key, timeout=self._seconds)
 
     async def _refuse_pooler(self) -> None:
@@ -129,7 +129,7 @@ async def _translating(connection: Connection) -> AsyncGenerator[None]:
     except WorkflowAdapterError:
         raise
     except Exception as error:
-        raise translated(error, connection.is_closed(), InFlight()) from error
+        raise translated(error, is_lost(connection), InFlight()) from error
 
 
 def _is_theirs(catalogue: Catalogue) -> bool:

@@ -8,7 +8,7 @@ from typing import Final
 import asyncpg
 
 from workflow_adapters.errors import TransactionConflictError
-from workflow_adapters.postgres.connection import Connection, Transaction
+from workflow_adapters.postgres.connection import Connection, Transaction, is_lost
 from workflow_adapters.postgres.engine import Engine
 from workflow_adapters.postgres.errors import InFlight, translated
 from workflow_adapters.postgres.pool import Pool
@@ -48,7 +48,7 @@ class OwnTransaction:
                 await transaction.start()
         except Exception as error:
             _discard(connection)
-            raise translated(error, connection.is_closed(), InFlight()) from error
+            raise translated(error, is_lost(connection), InFlight()) from error
         except BaseException:
             # asyncpg believes in a transaction that may or may not be there.
             _discard(connection)
@@ -93,9 +93,9 @@ class OwnTransaction:
 
 def _commit_failed(error: Exception, connection: Connection) -> Exception:
     sent = not isinstance(error, asyncpg.InterfaceError)
-    return translated(error, connection.is_closed(), InFlight(sent=sent, in_doubt=True))
+    return translated(error, is_lost(connection), InFlight(sent=sent, in_doubt=True))
 
 
 def _discard(connection: Connection) -> None:
-    if not connection.is_closed():
+    if not is_lost(connection):
         connection.terminate()
