@@ -60,9 +60,29 @@ _CLAIMS: Final[tuple[LiteralString, ...]] = (
     WHERE status = 'PENDING' AND "nextPollAt" IS NULL
     """,
     """
+    CREATE INDEX wa_jobs_ready_by_lane
+    ON job_queue (wa_lane, priority DESC, "createdAt", id)
+    WHERE status = 'PENDING' AND "nextPollAt" IS NULL
+    """,
+    """
+    CREATE INDEX wa_jobs_ready_by_group
+    ON job_queue (wa_lane, wa_group, priority DESC, "createdAt", id)
+    WHERE status = 'PENDING' AND "nextPollAt" IS NULL
+    """,
+    """
     CREATE INDEX wa_jobs_scheduled
-    ON job_queue ("nextPollAt")
+    ON job_queue ("nextPollAt", wa_lane)
     WHERE status = 'PENDING' AND "nextPollAt" IS NOT NULL
+    """,
+    """
+    CREATE INDEX wa_jobs_scheduled_by_priority
+    ON job_queue (priority DESC, "createdAt", id, "nextPollAt", wa_lane)
+    WHERE status = 'PENDING' AND "nextPollAt" IS NOT NULL
+    """,
+    """
+    CREATE INDEX wa_jobs_running
+    ON job_queue (wa_group)
+    WHERE status = 'RUNNING'
     """,
     """
     CREATE INDEX wa_outbox_unpublished
@@ -97,6 +117,10 @@ _LISTINGS: Final[tuple[LiteralString, ...]] = (
     ON job_queue (status, "createdAt" DESC, id DESC)
     """,
     """
+    CREATE INDEX wa_jobs_age
+    ON job_queue ("createdAt" DESC, id DESC)
+    """,
+    """
     CREATE INDEX "outbox_events_publishedAt_idx"
     ON outbox_events ("publishedAt")
     """,
@@ -108,6 +132,32 @@ _LISTINGS: Final[tuple[LiteralString, ...]] = (
     """
     CREATE INDEX ai_calls_topic_idx
     ON ai_calls (topic)
+    """,
+    """
+    CREATE INDEX wa_calls_batch
+    ON ai_calls (json_extract(metadata, '$.batchId'))
+    WHERE "batchId" IS NULL AND metadata IS NOT NULL
+    """,
+)
+
+_RETENTION: Final[tuple[LiteralString, ...]] = (
+    """
+    CREATE INDEX wa_runs_finished
+    ON workflow_runs (status, coalesce("completedAt", "updatedAt"), id)
+    WHERE status IN ('COMPLETED', 'FAILED', 'CANCELLED')
+    """,
+    """
+    CREATE INDEX wa_jobs_finished
+    ON job_queue (coalesce("completedAt", "updatedAt"), id)
+    WHERE status IN ('COMPLETED', 'FAILED', 'CANCELLED', 'SKIPPED')
+    """,
+    """
+    CREATE INDEX wa_keys_age
+    ON idempotency_keys ("createdAt", id)
+    """,
+    """
+    CREATE INDEX wa_calls_age
+    ON ai_calls ("createdAt", id)
     """,
 )
 
@@ -130,4 +180,4 @@ _CHILDREN: Final[tuple[LiteralString, ...]] = (
     """,
 )
 
-INDEXES: Final[tuple[LiteralString, ...]] = (*_KEYS, *_CLAIMS, *_LISTINGS, *_CHILDREN)
+INDEXES: Final[tuple[LiteralString, ...]] = (*_KEYS, *_CLAIMS, *_LISTINGS, *_RETENTION, *_CHILDREN)

@@ -153,7 +153,32 @@ TABLES: Final[dict[str, LiteralString]] = {
             "completedAt" INTEGER,
             "nextPollAt" INTEGER,
             payload TEXT CHECK (payload IS NULL OR json_valid(payload)),
-            "lastError" TEXT
+            "lastError" TEXT,
+            -- Whom a job is for, as one text that no two (workflow, version) share; '' for one that nobody can run.
+            wa_lane TEXT NOT NULL GENERATED ALWAYS AS (
+                CASE
+                    WHEN json_type(payload, '$._workflowId') IS NOT 'text' THEN ''
+                    WHEN json_type(payload, '$._definitionVersion') IS NOT 'text' THEN
+                        length(json_extract(payload, '$._workflowId')) || ':'
+                        || json_extract(payload, '$._workflowId')
+                    ELSE
+                        length(json_extract(payload, '$._workflowId')) || ':'
+                        || json_extract(payload, '$._workflowId')
+                        || '/' || json_extract(payload, '$._definitionVersion')
+                END
+            ) VIRTUAL,
+            -- The fairness group at its usual place. Asking for one path twice gives "[x,x]" with x as it is written.
+            wa_group TEXT NOT NULL GENERATED ALWAYS AS (
+                CASE
+                    WHEN json_type(payload, '$._groupKey') IS 'text' THEN json_extract(payload, '$._groupKey')
+                    WHEN json_type(payload, '$._groupKey') IN ('integer', 'real', 'true', 'false') THEN
+                        substr(
+                            json_extract(payload, '$._groupKey', '$._groupKey'), 2,
+                            (length(json_extract(payload, '$._groupKey', '$._groupKey')) - 3) / 2
+                        )
+                    ELSE ''
+                END
+            ) VIRTUAL
         ) STRICT
     """,
     "outbox_events": """
