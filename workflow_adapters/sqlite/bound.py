@@ -16,7 +16,7 @@ from workflow_adapters.sql.dialect import Dialect
 from workflow_adapters.sql.statement import Operation
 from workflow_adapters.sqlite.check import check_schema, expected_parts
 from workflow_adapters.sqlite.connection import outlast
-from workflow_adapters.sqlite.database import Engine, SqliteDatabase
+from workflow_adapters.sqlite.database import ConnectedDatabase, Engine
 from workflow_adapters.sqlite.dialect import SqliteDialect
 from workflow_adapters.sqlite.errors import is_wrong_statement, translated
 from workflow_adapters.sqlite.execution import STYLE, plain_rows
@@ -28,7 +28,7 @@ _DIALECT: Final = SqliteDialect(own_functions=False)
 _OPERATION_SAVEPOINT: Final = "wa_operation"
 
 
-class BoundDatabase(SqliteDatabase):
+class BoundDatabase(ConnectedDatabase):
     """The caller's transaction, or a savepoint in it.
 
     Statements go through aiosqlite's public methods, a hop each. The caller's row and text factories are set aside for
@@ -38,8 +38,7 @@ class BoundDatabase(SqliteDatabase):
     def __init__(
         self, engine: Engine, connection: aiosqlite.Connection, scope: TransactionScope, *, depth: int = 0
     ) -> None:
-        super().__init__(engine)
-        self.connection = connection
+        super().__init__(engine, connection)
         self._scope = scope
         self._depth = depth
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import sqlite3
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from threading import Thread
 from typing import Any, Final, Literal, TypeAlias, TypeVar, cast
@@ -105,16 +105,21 @@ async def outlast(future: asyncio.Future[T]) -> T:
     return future.result()
 
 
+async def obtain(making: Awaitable[T], dispose: Callable[[T], Awaitable[None]]) -> T:
+    """Wait for something that has to be disposed of, and do so when the wait was cancelled."""
+    made = asyncio.ensure_future(making)
+    try:
+        return await outlast(made)
+    except asyncio.CancelledError:
+        if not made.cancelled() and made.exception() is None:
+            await outlast(asyncio.ensure_future(dispose(made.result())))
+        raise
+
+
 async def open_connection(target: Target, *, read_only: bool = False) -> aiosqlite.Connection:
     """Open and check a connection, or leave nothing behind."""
     patience = Patience.of(target.busy_timeout)
-    opening = asyncio.ensure_future(_open(target, patience, read_only=read_only))
-    try:
-        return await outlast(opening)
-    except asyncio.CancelledError:
-        if not opening.cancelled() and opening.exception() is None:
-            await close_connection(opening.result())
-        raise
+    return await obtain(_open(target, patience, read_only=read_only), close_connection)
 
 
 async def close_connection(connection: aiosqlite.Connection) -> None:

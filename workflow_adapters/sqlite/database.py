@@ -9,6 +9,8 @@ from contextlib import AbstractAsyncContextManager
 from datetime import datetime
 from typing import Final, TypeVar
 
+import aiosqlite
+
 from workflow_adapters.clock import Clock
 from workflow_adapters.errors import UsageError
 from workflow_adapters.lifecycle import Lifecycle
@@ -80,4 +82,12 @@ class SqliteDatabase(ABC):
     async def write(self, operation: Callable[[], Operation[T]], *, single: bool = False) -> T: ...
 
     @abstractmethod
-    def transaction(self) -> AbstractAsyncContextManager[SqliteDatabase]: ...
+    def transaction(self) -> AbstractAsyncContextManager[ConnectedDatabase]: ...
+
+
+class ConnectedDatabase(SqliteDatabase):
+    """A transaction or a savepoint, on one connection."""
+
+    def __init__(self, engine: Engine, connection: aiosqlite.Connection) -> None:
+        super().__init__(engine)
+        self.connection = connection

@@ -51,7 +51,9 @@ def patiently(attempt: Callable[[], T], patience: Patience) -> T:
         try:
             return attempt()
         except sqlite3.OperationalError as error:
-            if not is_busy(error) or patience.is_over():
+            if not is_busy(error):
                 raise
-        time.sleep(random.uniform(_FIRST_PAUSE, pause))
+            time.sleep(random.uniform(_FIRST_PAUSE, pause))
+            if patience.is_over():
+                raise
         pause = min(pause * _GROWTH, _LONGEST_PAUSE)

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import time
-from collections.abc import Callable
-from contextlib import AbstractAsyncContextManager
+from collections.abc import AsyncGenerator, Callable
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from typing import TypeVar
+from weakref import finalize
 
 from workflow_adapters.errors import UsageError
 from workflow_adapters.sql.statement import Operation
@@ -20,28 +22,41 @@ from workflow_adapters.transaction_scope import inside_transaction_of
 
 T = TypeVar("T")
 
+_logger = logging.getLogger("workflow_adapters.sqlite")
+
 
 class PooledDatabase(SqliteDatabase):
     """Reads see the last commit and wait for no writer; writes take turns."""
 
     def __init__(self, engine: Engine, target: Target, *, readers: int) -> None:
         super().__init__(engine)
+        self._path = target.path
         self._busy_timeout = target.busy_timeout
+        self._forgotten: finalize[[str], PooledDatabase] | None = None
         self._writer = Writer(target)
         self._readers = Readers(target, readers)
 
-    async def open(self) -> None:
-        self.engine.lifecycle.open()
+    @asynccontextmanager
+    async def running(self) -> AsyncGenerator[None]:
+        """Open for the length of the block."""
         try:
-            await self._writer.open()
-            await self._readers.open()
-        except BaseException:
+            await self.open()
+            yield
+        finally:
             await self.close()
-            raise
+
+    async def open(self) -> None:
+        """Open the writer and one reader, on the running event loop. `close` is due, however this ends."""
+        self.engine.lifecycle.open()
+        self._forgotten = finalize(self, _warn_of_forgotten, self._path)
+        await self._writer.open()
+        await self._readers.open()
 
     async def close(self) -> None:
         """Close the connections, whatever cancels arrive; in a forked child leave them alone."""
         self.engine.lifecycle.close()
+        if self._forgotten is not None:
+            self._forgotten.detach()
         if not self.engine.is_forked:
             await outlast(asyncio.ensure_future(self._close()))
 
@@ -72,3 +87,7 @@ class PooledDatabase(SqliteDatabase):
             await self._readers.close()
         finally:
             await self._writer.close()
+
+
+def _warn_of_forgotten(path: str) -> None:
+    _logger.warning("the bundle on %s was never closed; leave its 'async with' block", path)

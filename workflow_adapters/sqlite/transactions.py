@@ -11,7 +11,7 @@ import aiosqlite
 from workflow_adapters.errors import BackendError, TransactionConflictError, UsageError, WorkflowAdapterError
 from workflow_adapters.sql.statement import Operation
 from workflow_adapters.sqlite.connection import SqliteConnection, outlast, start
-from workflow_adapters.sqlite.database import Engine, SqliteDatabase
+from workflow_adapters.sqlite.database import ConnectedDatabase, Engine
 from workflow_adapters.sqlite.execution import (
     begin,
     commit,
@@ -31,12 +31,11 @@ T = TypeVar("T")
 _BLOCK_SAVEPOINT: Final = "wa_block"
 
 
-class TransactionDatabase(SqliteDatabase):
+class TransactionDatabase(ConnectedDatabase):
     """One open transaction or savepoint."""
 
     def __init__(self, engine: Engine, connection: aiosqlite.Connection, scope: TransactionScope) -> None:
-        super().__init__(engine)
-        self.connection = connection
+        super().__init__(engine, connection)
         self._scope = scope
 
     async def read(self, operation: Callable[[], Operation[T]]) -> T:
