@@ -35,7 +35,7 @@ PORTS = (
     ai_call_logger.SupportsFlush,
     operations.Operations,
 )
-URLS = ("memory://",)
+URLS = ("memory://", "sqlite:///{path}/examples.db")
 AT_LEAST = 3
 
 

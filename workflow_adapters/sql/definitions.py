@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from anyio.lowlevel import checkpoint
+
 from workflow_adapters.arguments import enforces
 from workflow_adapters.inputs.definitions import CreateDefinitionInput
 from workflow_adapters.ports.definitions import Definitions
@@ -24,6 +26,8 @@ class SqlDefinitions(SqlPort):
         return self._database.known_facts.definition_versions
 
     async def ensure_definition_versioning_detected(self) -> bool:
+        # The answer may be known without I/O, and a call that never suspends can not be cancelled.
+        await checkpoint()
         return (await self._database.facts()).definition_versions
 
     async def insert_definition_if_absent(self, definition: CreateDefinitionInput) -> WorkflowDefinitionRecord | None:

@@ -67,6 +67,7 @@ class SqliteDatabase(ABC):
         return _FACTS
 
     async def facts(self) -> SchemaFacts:
+        self.engine.check()
         if not self.engine.schema_seen:
             await self.read(require_current_schema)
             self.engine.schema_seen = True
