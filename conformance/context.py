@@ -13,6 +13,7 @@ from conformance.answers import Answers, capabilities_of, members_missing, proto
 from conformance.backend import Env, Fixture, Spec
 from conformance.clause import Clause, Parameters, Port
 from conformance.expectations import Expectation, Raises
+from conformance.instance import FixtureError
 from conformance.outcome import ClauseFailedError, ClauseSkippedError, Failure, HarnessError, Outcome
 from conformance.recording import History, Recorded
 from conformance.wording import Wording
@@ -125,7 +126,7 @@ class Context(Generic[A]):
     async def _made_by(self, make: Callable[[], Awaitable[str]] | None, what: str) -> str:
         if make is None:
             return self.new_id(what)
-        made = await make()
+        made = await _offered(f"new_{what.removesuffix('-record')}", make())
         self._made[what] = self._made.get(what, 0) + 1
         self.wording.name(made, f"{what}-{self._made[what]}")
         self.parent_ids.append(made)
@@ -135,7 +136,7 @@ class Context(Generic[A]):
         """Overwrite a job's stored payload past every check; NOT_APPLICABLE where the fixture can not."""
         if self._fixture.store_payload is None:
             self.not_applicable("the fixture offers no store_payload")
-        await self._fixture.store_payload(job_id, payload)
+        await _offered("store_payload", self._fixture.store_payload(job_id, payload))
 
     # Time
 
@@ -150,7 +151,7 @@ class Context(Generic[A]):
         if self.parameters.clock == "caller":
             self._stand.env.clock.advance(delta)
         elif self._fixture.shift_clock is not None:
-            await self._fixture.shift_clock(delta)
+            await _offered("shift_clock", self._fixture.shift_clock(delta))
         else:
             self.not_applicable('time can not be set: clock="database" and the fixture offers no shift_clock')
 
@@ -205,3 +206,11 @@ class Context(Generic[A]):
 
     def _record(self, fixture: Fixture[Any], instance: str) -> A:
         return cast("A", Recorded(fixture.adapter, instance, self.history))
+
+
+async def _offered(name: str, answer: Awaitable[T]) -> T:
+    """What the fixture offers is not the adapter: an error of it is nobody's verdict."""
+    try:
+        return await answer
+    except Exception as error:
+        raise FixtureError(f"{name} raised {type(error).__name__}: {error}") from error

@@ -63,6 +63,8 @@ class Lane:
 
     def call(self, function: Callable[[], Awaitable[T]], seconds: float) -> T:
         """Run the function in the lane's loop and give its value back, or raise LaneLostError after so many seconds."""
+        if not self._thread.is_alive():
+            raise LaneLostError(blocks_the_loop=False)
         job = _Job(function)
         self._post(job)
         try:

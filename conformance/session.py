@@ -80,6 +80,7 @@ class Session:
         finally:
             if self._lane is not None:
                 self._lane.close(_CLOSE_SECONDS)
+                self._lane = None
             self._places.close()
         return left
 

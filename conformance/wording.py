@@ -42,12 +42,17 @@ class Wording:
             case tuple() | list() | set() | frozenset():
                 shown = self._items(cast("Sequence[object] | AbstractSet[object]", value))
             case BaseException():
-                shown = f"{type(value).__name__}({value})"
+                shown = f"{type(value).__name__}({self._renamed(str(value))})"
             case _ if is_dataclass(value) and not isinstance(value, type):
                 shown = self._record(value)
             case _:
                 shown = _cut(repr(value))
         return shown
+
+    def _renamed(self, text: str) -> str:
+        for id, short in self._names.items():  # noqa: A001 - what the names stand for
+            text = text.replace(id, short)
+        return text
 
     def _text(self, value: str) -> str:
         if value in self._names:
@@ -72,7 +77,8 @@ class Wording:
 
     def _items(self, value: Sequence[object] | AbstractSet[object]) -> str:
         shown = [self.show(item) for item in list(value)[:_MOST_ITEMS]]
-        return f"[{', '.join(shown)}{_rest(len(value))}]"
+        first, last = ("(", ")") if isinstance(value, tuple) else ("[", "]")
+        return f"{first}{', '.join(shown)}{_rest(len(value))}{last}"
 
     def _record(self, value: Any) -> str:
         given = [(item.name, getattr(value, item.name)) for item in fields(value) if not _is_default(item, value)]
