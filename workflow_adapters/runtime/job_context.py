@@ -1,0 +1,88 @@
+"""What a handler is given."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from datetime import timedelta
+
+import anyio
+
+from workflow_adapters.errors import ConfigurationError, OutcomeUnknownError, UsageError
+from workflow_adapters.ports.adapters import Adapters, TransactionAdapters
+from workflow_adapters.ports.job_queue import JobQueue, SupportsHeartbeat
+from workflow_adapters.records.job_queue import DequeueResult, JobAckFence
+from workflow_adapters.records.status import JobAckOutcome
+from workflow_adapters.runtime.leases import HeldLeases, Lease
+from workflow_adapters.runtime.outcomes import LeaseLostError
+
+
+class JobContext:
+    """One attempt at one job."""
+
+    def __init__(self, queue: JobQueue, adapters: Adapters | None, leases: HeldLeases, lease: Lease) -> None:
+        self._queue = queue
+        self._adapters = adapters
+        self._leases = leases
+        self._lease = lease
+        self.completed = False
+        """True once `transaction` has committed the completion: nothing is left to acknowledge."""
+        self.outcome_unknown = False
+        """True when the connection was lost during that commit."""
+
+    @property
+    def job(self) -> DequeueResult:
+        return self._lease.job
+
+    @property
+    def fence(self) -> JobAckFence:
+        return self._lease.job.fence
+
+    @property
+    def lost(self) -> anyio.Event:
+        """Set when the lease is lost; the handler is cancelled at the same time."""
+        return self._lease.lost
+
+    @property
+    def time_left(self) -> timedelta:
+        """How long the lease lasts unless a heartbeat renews it. The worker sends those by itself."""
+        return timedelta(seconds=max(self._lease.seconds_left(), 0))
+
+    async def heartbeat(self) -> bool:
+        """Renew the lease now; False when it is lost. Only useful just before something slow that can not be undone."""
+        sent = time.monotonic()
+        if isinstance(self._queue, SupportsHeartbeat):
+            [answer] = await self._queue.heartbeat([self._lease.claim])
+            if answer is not JobAckOutcome.ACKNOWLEDGED:
+                self._leases.mark_superseded(self._lease)
+                self._leases.end_lost()
+                return False
+        else:
+            await self._queue.touch_job(self.job.job_id)
+        self._leases.renew(self._lease, sent)
+        return self._lease.lost_reason is None
+
+    @asynccontextmanager
+    async def transaction(self) -> AsyncGenerator[TransactionAdapters]:
+        """The handler's own writes and the job's completion, together or not at all.
+
+        At the end of the block the job is completed with its fence in the same transaction. If the lease is lost by
+        then, everything is rolled back and LeaseLostError raised. Once per job; nothing may follow it in the handler
+        that must not be repeated. Without `adapters` at the worker: ConfigurationError.
+        """
+        if self._adapters is None:
+            raise ConfigurationError("ctx.transaction() needs the bundle: Worker(..., adapters=adapters)")
+        if self.completed:
+            raise UsageError("ctx.transaction() completes the job, so it can be used once")
+        try:
+            async with self._adapters.transaction() as tx:
+                yield tx
+                outcome = await tx.job_queue.complete(*self._lease.claim)
+                if outcome is not JobAckOutcome.ACKNOWLEDGED:
+                    self._leases.mark_superseded(self._lease)
+                    raise LeaseLostError(self.job.job_id)
+        except OutcomeUnknownError:
+            self.outcome_unknown = True
+            raise
+        self.completed = True

@@ -1,0 +1,168 @@
+"""A worker: claims jobs, runs a handler on each under a lease that it keeps alive, and acknowledges with the fence."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any
+
+import anyio
+from anyio.abc import TaskGroup, TaskStatus
+
+from workflow_adapters.ids import new_id
+from workflow_adapters.ports.adapters import Adapters
+from workflow_adapters.ports.job_queue import JobQueue, SupportsWorkerAdoption
+from workflow_adapters.runtime.attempt import Attempts
+from workflow_adapters.runtime.claims import Claims
+from workflow_adapters.runtime.heartbeat import Heartbeat, HeartbeatThread
+from workflow_adapters.runtime.leases import HeldLeases, Lease
+from workflow_adapters.runtime.observation import Event, Observation
+from workflow_adapters.runtime.outcomes import Handler
+from workflow_adapters.runtime.settings import WorkerSettings
+
+CANCELLED = float("-inf")
+"""What anyio gives as the deadline of a cancelled scope."""
+
+
+class Worker:
+    """Runs `handler` on the jobs of a queue.
+
+    `adapters` is needed for ``ctx.transaction()`` only. The other options are those of `WorkerSettings`. Run it with
+    ``await worker.run()`` in a task of yours; `stop` ends it in an orderly way, cancelling the task ends it at once.
+    """
+
+    def __init__(
+        self, job_queue: JobQueue, handler: Handler, *, adapters: Adapters | None = None, **settings: Any
+    ) -> None:
+        self._queue = job_queue
+        self._settings = WorkerSettings(**settings)
+        self.observation = Observation("worker")
+        self._leases = HeldLeases(self._settings.lease, self.observation, self._settings.on_superseded)
+        self._attempts = Attempts(job_queue, handler, adapters, self._settings, self._leases, self.observation)
+        self._running: set[Lease] = set()
+        self._stopping: anyio.Event | None = None
+        self._jobs_scope = anyio.CancelScope()
+        self._stop_requested = False
+        self._changed = anyio.Event()
+
+    @property
+    def running(self) -> int:
+        """How many handlers run now."""
+        return len(self._running)
+
+    def stop(self) -> None:
+        """Stop claiming; `run` returns when the handlers have ended, at the latest after drain + grace."""
+        self._stop_requested = True
+        if self._stopping is not None:
+            self._stopping.set()
+
+    async def run(self, *, task_status: TaskStatus[None] = anyio.TASK_STATUS_IGNORED) -> None:
+        """Work until `stop` is called or the task is cancelled. Queue trouble never ends it."""
+        self._stopping = stopping = anyio.Event()
+        if self._stop_requested:
+            stopping.set()
+        if isinstance(self._queue, SupportsWorkerAdoption):
+            self._queue.adopt_worker_id(self._settings.worker_id or f"worker-{new_id()}")
+        self.observation.note(Event.WORKER_STARTED, "started")
+        thread = self._start_thread()
+        try:
+            async with anyio.create_task_group() as tasks:
+                heartbeat = Heartbeat(self._queue, self._leases, self._settings.beat_interval, self.observation)
+                tasks.start_soon(lambda: heartbeat.run(beats=thread is None))
+                task_status.started()
+                await self._work(stopping)
+                tasks.cancel_scope.cancel()
+        finally:
+            if thread is not None:
+                await self._end_thread(thread)
+            self.observation.note(Event.WORKER_STOPPED, "stopped")
+
+    async def _work(self, stopping: anyio.Event) -> None:
+        draining = anyio.Event()
+        async with anyio.create_task_group() as jobs:
+            self._jobs_scope = jobs.cancel_scope
+            try:
+                await self._claim(jobs, stopping, draining)
+                await self._drain(draining)
+            finally:
+                draining.set()
+
+    async def _claim(self, jobs: TaskGroup, stopping: anyio.Event, draining: anyio.Event) -> None:
+        claims = Claims(self._queue, self._settings, stopping, self.observation)
+        while not stopping.is_set():
+            free = self._settings.concurrency - len(self._running)
+            if free <= 0:
+                await self._wait_for_room(stopping)
+                continue
+            claimed, sent = await claims.take(free)
+            leases = [self._leases.hold(job, sent) for job in claimed]
+            if stopping.is_set() or anyio.current_effective_deadline() == CANCELLED:
+                await self._return(leases)
+                continue
+            for lease in leases:
+                self._running.add(lease)
+                jobs.start_soon(self._attempt, lease, draining)
+
+    async def _attempt(self, lease: Lease, draining: anyio.Event) -> None:
+        try:
+            await self._attempts.run(lease, draining)
+        finally:
+            self._leases.let_go(lease)
+            self._running.discard(lease)
+            changed, self._changed = self._changed, anyio.Event()
+            changed.set()
+
+    async def _wait_for_room(self, stopping: anyio.Event) -> None:
+        async with anyio.create_task_group() as tasks:
+
+            async def stop_waiting() -> None:
+                await stopping.wait()
+                tasks.cancel_scope.cancel()
+
+            tasks.start_soon(stop_waiting)
+            while len(self._running) >= self._settings.concurrency:
+                await self._changed.wait()
+            tasks.cancel_scope.cancel()
+
+    async def _return(self, leases: list[Lease]) -> None:
+        """Give claims back that no handler has seen, without spending their attempts."""
+        with anyio.move_on_after(self._settings.grace.total_seconds(), shield=True):
+            for lease in leases:
+                await self._attempts.decline(lease, "the worker stopped before it began", timedelta(0))
+                self.observation.note(
+                    Event.CLAIM_RETURNED, f"job {lease.job.job_id} was given back", job_id=lease.job.job_id
+                )
+        for lease in leases:
+            self._leases.let_go(lease)
+
+    async def _drain(self, draining: anyio.Event) -> None:
+        self.observation.note(
+            Event.WORKER_STOPPING, f"stops claiming; {len(self._running)} jobs run", running=len(self._running)
+        )
+        with anyio.move_on_after(self._settings.drain.total_seconds()):
+            await self._until_idle()
+        draining.set()
+        for lease in self._running:
+            if lease.scope is not None:
+                lease.scope.cancel()
+        # Each attempt bounds its handler's end by the grace itself; what is left are acknowledgements.
+        with anyio.move_on_after(2 * self._settings.grace.total_seconds()):
+            await self._until_idle()
+        self._jobs_scope.cancel()
+
+    async def _until_idle(self) -> None:
+        while self._running:
+            await self._changed.wait()
+
+    def _start_thread(self) -> HeartbeatThread | None:
+        open_queue = self._settings.heartbeat_thread
+        if open_queue is None:
+            return None
+        thread = HeartbeatThread(open_queue, self._leases, self._settings.beat_interval, self.observation)
+        thread.start()
+        return thread
+
+    async def _end_thread(self, thread: HeartbeatThread) -> None:
+        thread.stop()
+        grace = self._settings.grace.total_seconds()
+        with anyio.move_on_after(grace, shield=True):
+            await anyio.to_thread.run_sync(thread.join, grace, abandon_on_cancel=True)
