@@ -9,7 +9,7 @@ import asyncpg
 import pytest
 import pytest_asyncio
 
-from tests.postgres.support import Opened, a_run, inside, opened, query, run, run_and_fail, script
+from tests.postgres.support import Opened, a_run, backends, inside, opened, query, run, run_and_fail, script, until
 from workflow_adapters import (
     AlreadyExistsError,
     BackendBusyError,
@@ -202,6 +202,27 @@ async def test_a_gather_that_fails_leaves_nothing_and_a_clean_connection(things:
             await inside(it.database.transaction(), gather)
         assert await ids(things) == []
         await serves_on(it, times=100)
+
+
+async def test_a_block_that_fails_beside_a_call_waits_for_the_call(things: str) -> None:
+    async def fail() -> None:
+        await until(lambda: is_asleep(things))
+        raise KeyError
+
+    async def gather(tx: TransactionDatabase) -> None:
+        await asyncio.gather(tx.write(run("SELECT pg_sleep(0.2)", put("a")), single=True), fail())
+
+    async with opened(things, max_connections=1) as it:
+        with pytest.raises(KeyError):
+            await inside(it.database.transaction(), gather)
+        [before] = await backends(things)
+        await serves_on(it)
+        assert await backends(things) == [before], "the connection did not survive it"
+    assert await ids(things) == []
+
+
+async def is_asleep(dsn: str) -> bool:
+    return bool(await query(dsn, "SELECT 1 FROM pg_stat_activity WHERE wait_event = 'PgSleep'"))
 
 
 async def test_a_transaction_used_after_its_end_is_refused(dsn: str) -> None:

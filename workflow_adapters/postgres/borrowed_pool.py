@@ -11,6 +11,7 @@ import asyncpg
 from workflow_adapters.errors import BackendBusyError, UsageError
 from workflow_adapters.postgres.connection import Connection, is_lost, settle, to_the_end
 from workflow_adapters.postgres.errors import connecting_failed
+from workflow_adapters.postgres.pool import PoolStats
 
 if TYPE_CHECKING:
     from asyncpg.pool import PoolConnectionProxy
@@ -28,6 +29,11 @@ class BorrowedPool:
         self._acquire_timeout = acquire_timeout
         self._in_use = 0
         self._emptied: asyncio.Future[None] | None = None
+
+    @property
+    def stats(self) -> PoolStats:
+        """Of our own calls; what waits in asyncpg's pool can not be told."""
+        return PoolStats(self._in_use, self._pool.get_idle_size(), 0)
 
     async def acquire(self) -> Connection:
         try:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
+from collections.abc import Coroutine
 from dataclasses import dataclass
 from typing import Any, Final, cast
 from urllib.parse import parse_qs, urlsplit
@@ -10,7 +12,7 @@ from urllib.parse import parse_qs, urlsplit
 import asyncpg
 
 from workflow_adapters.errors import ConfigurationError
-from workflow_adapters.postgres.connection import Connection
+from workflow_adapters.postgres.connection import Connection, to_the_end
 from workflow_adapters.postgres.errors import connecting_failed
 from workflow_adapters.postgres.options import PostgresSettings
 
@@ -18,6 +20,7 @@ SCHEMES: Final = ("postgresql", "postgres")
 
 # Statements are few, but a patch makes one for every set of fields that is ever written together.
 _CACHED_STATEMENTS: Final = 512
+_HANDSHAKE_SECONDS: Final = 1.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +62,7 @@ class Connector:
             "server_settings": self._server_settings(purpose),
         }
         try:
-            return await asyncpg.connect(self._dsn, **options)
+            return await _uninterrupted(asyncpg.connect(self._dsn, **options))
         except (OSError, asyncpg.PostgresError, asyncpg.InternalClientError) as error:
             raise connecting_failed(error) from error
         except (ValueError, TypeError, asyncpg.InterfaceError) as error:
@@ -78,6 +81,27 @@ class Connector:
         # What the DSN or the options say themselves holds; a connection with another purpose still says its own name.
         unsaid = {key: value for key, value in wanted.items() if key not in self._given}
         return {**self._own_server_settings, **unsaid}
+
+
+async def _uninterrupted(connecting: Coroutine[Any, Any, Connection]) -> Connection:
+    """Connect; a cancel lets a handshake that is under way come to its end, or ends the attempt a second later.
+
+    Where asyncpg is cancelled in the middle of a handshake, it leaves a future whose exception nobody retrieves.
+    """
+    opening = asyncio.ensure_future(connecting)
+    try:
+        return await asyncio.shield(opening)
+    except asyncio.CancelledError:
+        await to_the_end(_give_up(opening))
+        raise
+
+
+async def _give_up(opening: asyncio.Task[Connection]) -> None:
+    await asyncio.wait([opening], timeout=_HANDSHAKE_SECONDS)
+    opening.cancel()
+    await asyncio.wait([opening])
+    if not opening.cancelled() and opening.exception() is None:
+        opening.result().terminate()
 
 
 def check_dsn(dsn: str) -> None:

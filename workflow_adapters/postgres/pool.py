@@ -17,6 +17,14 @@ _SETTLE_SECONDS: Final = 5.0
 _LOOKS: Final = 4
 
 
+class PoolStats(NamedTuple):
+    """Connections that are in use (or being opened), idle, and calls that wait for one."""
+
+    in_use: int
+    idle: int
+    waiting: int
+
+
 class Pool(Protocol):
     """Where connections come from: our own pool, or one that a caller handed in."""
 
@@ -57,13 +65,8 @@ class Pool(Protocol):
         """Wait for connections in use to come back, at most `timeout` seconds, then end them all."""
         ...
 
-
-class PoolStats(NamedTuple):
-    """Connections that are in use (or being opened), idle, and calls that wait for one."""
-
-    in_use: int
-    idle: int
-    waiting: int
+    @property
+    def stats(self) -> PoolStats: ...
 
 
 class _Use(NamedTuple):
