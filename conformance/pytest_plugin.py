@@ -8,7 +8,6 @@ also where pytest-xdist divides the run among workers. A suite overrides, with a
 from __future__ import annotations
 
 import contextlib
-import os
 import secrets
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Protocol
@@ -40,6 +39,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
+    if (chosen := config.getini(_MISSING)) not in ("fail", "skip"):
+        raise pytest.UsageError(f"{_MISSING}: {chosen!r} is neither fail nor skip")
     config.stash[_REPORT] = []
 
 
@@ -51,7 +52,8 @@ def throwaway_postgres(request: pytest.FixtureRequest) -> Iterator[StartServer]:
     """
     from conformance.throwaway import NotAvailableError, blocking_postgres
 
-    run = os.environ.get("PYTEST_XDIST_TESTRUNUID") or secrets.token_hex()
+    # pytest-xdist's name of the run. Not from the environment, which a run inside this one would inherit.
+    run = getattr(request.config, "workerinput", {}).get("testrunuid") or secrets.token_hex()
     with contextlib.ExitStack() as servers:
 
         def start(preferred: str | None = None, *, settings: Mapping[str, str] | None = None) -> ThrowawayServer:

@@ -12,7 +12,11 @@ VARIABLE = "CONFORMANCE_POSTGRES_DSN"
 
 
 class GivenInstance:
-    """The server at the address in the environment. Its role needs CREATEDB; databases that exist stay untouched."""
+    """The server at the address in the environment. Databases that exist stay untouched.
+
+    The role needs CREATEDB, and the address must be the server's own: behind a pooler that lends connections for a
+    transaction, the session that says that this run is alive is another's.
+    """
 
     def __init__(self) -> None:
         """Raises UnavailableError where the environment has no usable address."""

@@ -10,7 +10,7 @@ from conformance.throwaway.databases import Databases
 from conformance.throwaway.docker_engine import remove_containers_of
 from conformance.throwaway.errors import ThrowawayError
 from conformance.throwaway.given import GivenInstance
-from conformance.throwaway.processes import end_processes_under
+from conformance.throwaway.processes import end_processes_on
 from conformance.throwaway.run_directory import RunDirectory
 
 CONTAINER = "has-container"
@@ -34,7 +34,7 @@ def remove_server(run: RunDirectory) -> None:
             remove(run.id)
             (run.path / kind).unlink()
     data = run.path / "data"
-    end_processes_under(run.path, data=data)
+    end_processes_on(data)
     if data.exists():
         shutil.rmtree(data)
 

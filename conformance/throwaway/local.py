@@ -16,7 +16,7 @@ from conformance.throwaway.accounts import Account, PopenOptions, may_enter, ser
 from conformance.throwaway.errors import UnavailableError
 from conformance.throwaway.installations import Installation
 from conformance.throwaway.probe import wait_until_ready
-from conformance.throwaway.processes import end_processes_under, postmaster_of
+from conformance.throwaway.processes import end_processes_on, postmaster_of
 from conformance.throwaway.settings import as_configuration
 
 _HOST = "127.0.0.1"
@@ -87,7 +87,7 @@ class LocalInstance:
             self._run("pg_ctl", "stop", "-D", self._data, "-m", "fast", "-w", "-t", _STOP_SECONDS, "-s")
 
     def kill(self) -> None:
-        end_processes_under(self._directory, data=self._data, gently=False)
+        end_processes_on(self._data, gently=False)
 
     @property
     def _data(self) -> Path:
@@ -131,7 +131,6 @@ class LocalInstance:
             try:
                 result = subprocess.run(
                     [self._programs / program, *map(str, arguments)],
-                    # Everything that is started works in the directory: that is how its processes are found again.
                     cwd=self._directory,
                     env=_environment(),
                     stdin=subprocess.DEVNULL,

@@ -1,58 +1,62 @@
-"""Ends the processes of a server that was started in a directory, however it was started and by whom."""
+"""Ends the processes of a server, whoever started it.
+
+They may run under another account, and root itself may not look at where they work or what they have open, as in a
+container without CAP_SYS_PTRACE. Everybody may see how they were called and what they descend from.
+"""
 
 from __future__ import annotations
 
 import contextlib
-import ctypes
+import itertools
 import os
 import signal
 import subprocess
 import time
+from collections.abc import Iterable
 from pathlib import Path
+from typing import NamedTuple
 
+from conformance.throwaway.accounts import PopenOptions, server_account
 from conformance.throwaway.errors import ThrowawayError
 
+_PROGRAMS = ("postgres", "initdb", "pg_ctl")
 _POLL_SECONDS = 0.02
 _GENTLE_SECONDS = 6.0
 _KILL_SECONDS = 10.0
-_IPC_RMID = 0
 
 
-def processes_under(directory: Path) -> list[int]:
-    """Ids of the live processes that work in `directory`: a server works in its data directory, initdb where started.
+class Process(NamedTuple):
+    """A live process. The time of its start tells it from a later one that was given the same number."""
 
-    The working directory tells them from all others, even where a number has been given anew; a dead process that
-    nobody has waited for has none.
-    """
-    if not Path("/proc/self/cwd").exists():
-        return _postmaster_by_command(directory)
-    found: list[int] = []
-    for entry in Path("/proc").iterdir():
-        if entry.name.isdecimal():
-            # Others' processes may be unreadable, and any may end meanwhile.
-            with contextlib.suppress(OSError):
-                cwd = (entry / "cwd").readlink()
-                if cwd == directory or directory in cwd.parents:
-                    found.append(int(entry.name))
+    id: int
+    parent: int
+    started: str
+
+
+def processes_on(data: Path) -> list[Process]:
+    """The programs that were called with this data directory, and then all that descend from them."""
+    everyone, roots = _list_by_proc(data) if Path("/proc/self/stat").exists() else _list_by_ps(data)
+    found = list(roots)
+    for process in found:
+        found.extend(child for child in everyone if child.parent == process.id and child not in found)
     return found
 
 
-def end_processes_under(directory: Path, *, data: Path, gently: bool = True) -> None:
+def end_processes_on(data: Path, *, gently: bool = True) -> None:
     """Ends them all and removes the shared memory that a killed server leaves. Takes at most 16 s.
 
     Raises:
         ThrowawayError: some do not end.
     """
     shared_memory = _shared_memory_of(data)
-    if gently:
-        _signal_all(processes_under(directory), signal.SIGQUIT)
-        _wait_until_none(directory, _GENTLE_SECONDS)
-    deadline = time.monotonic() + _KILL_SECONDS
-    while alive := processes_under(directory):
-        _signal_all(alive, signal.SIGKILL)
-        if time.monotonic() > deadline:
-            raise ThrowawayError(f"processes {alive} of the throwaway server in {directory} do not end")
-        time.sleep(_POLL_SECONDS)
+    if gently and (found := processes_on(data)):
+        _signal_all(found, signal.SIGQUIT)
+        _wait_until_gone(found, _GENTLE_SECONDS)
+    while found := processes_on(data):
+        # Its server first, which would otherwise start others in their place.
+        _signal_all(found, signal.SIGKILL)
+        if left := _wait_until_gone(found, _KILL_SECONDS):
+            raise ThrowawayError(f"processes {[process.id for process in left]} on {data} do not end")
     if shared_memory is not None:
         _remove_shared_memory(shared_memory)
     # A new server would take the file for a live server's, where the dead one has not been waited for by its parent.
@@ -80,30 +84,85 @@ def _shared_memory_of(data: Path) -> int | None:
 
 
 def _remove_shared_memory(identifier: int) -> None:
-    # Fails, as it should, where the server took its segment with it.
-    ctypes.CDLL(None).shmctl(identifier, _IPC_RMID, None)
+    # As its owner: not every root may. It fails, as it should, where the server took its segment with it.
+    account = server_account()
+    options = account.popen_options() if account else PopenOptions()
+    nowhere = subprocess.DEVNULL
+    with contextlib.suppress(FileNotFoundError):
+        subprocess.run(
+            ["ipcrm", "-m", str(identifier)],
+            stdout=nowhere,
+            stderr=nowhere,
+            cwd="/",
+            timeout=10,
+            check=False,
+            **options,
+        )
 
 
-def _signal_all(processes: list[int], number: signal.Signals) -> None:
+def _signal_all(processes: Iterable[Process], number: signal.Signals) -> None:
     for process in processes:
         with contextlib.suppress(ProcessLookupError):
-            os.kill(process, number)
+            os.kill(process.id, number)
 
 
-def _wait_until_none(directory: Path, seconds: float) -> None:
+def _wait_until_gone(processes: list[Process], seconds: float) -> list[Process]:
+    """Those that are still there after `seconds`."""
     deadline = time.monotonic() + seconds
-    while processes_under(directory) and time.monotonic() < deadline:
+    while (left := [process for process in processes if _is_alive(process)]) and time.monotonic() < deadline:
         time.sleep(_POLL_SECONDS)
+    return left
 
 
-def _postmaster_by_command(directory: Path) -> list[int]:
-    """Where there is no /proc: the server that the pid file names, if its command line names the directory."""
-    found: list[int] = []
-    for pid_file in directory.glob("*/postmaster.pid"):
-        process = postmaster_of(pid_file.parent)
-        command = subprocess.run(
-            ["ps", "-o", "command=", "-p", str(process or 0)], capture_output=True, text=True, timeout=10, check=False
-        )
-        if process and str(directory) in command.stdout:
-            found.append(process)
-    return found
+def _is_alive(process: Process) -> bool:
+    if Path("/proc/self/stat").exists():
+        named = _read_stat(process.id)
+        same_id = [named[1]] if named else []
+    else:
+        same_id = [other for other in _list_by_ps(Path())[0] if other.id == process.id]
+    # Its parent may have died since.
+    return any(other.started == process.started for other in same_id)
+
+
+def _list_by_proc(data: Path) -> tuple[list[Process], list[Process]]:
+    everyone: list[Process] = []
+    roots: list[Process] = []
+    for entry in Path("/proc").iterdir():
+        if not entry.name.isdecimal() or (named := _read_stat(int(entry.name))) is None:
+            continue
+        name, process = named
+        everyone.append(process)
+        if name in _PROGRAMS:
+            with contextlib.suppress(OSError):
+                command = (entry / "cmdline").read_bytes().split(b"\0")
+                if (b"-D", os.fsencode(data)) in itertools.pairwise(command):
+                    roots.append(process)
+    return everyone, roots
+
+
+def _read_stat(id: int) -> tuple[str, Process] | None:
+    """Name and process, or None where it is dead, waited for or not."""
+    try:
+        stat = Path(f"/proc/{id}/stat").read_text(errors="replace")
+    except OSError:
+        return None
+    # The name stands in parentheses and may have some of its own.
+    name, _, rest = stat.partition("(")[2].rpartition(")")
+    state, parent, *others = rest.split()
+    return None if state in ("Z", "X") else (name, Process(id, int(parent), others[17]))
+
+
+def _list_by_ps(data: Path) -> tuple[list[Process], list[Process]]:
+    """Where there is no /proc."""
+    listing = subprocess.run(
+        ["ps", "-axo", "pid=,ppid=,stat=,command="], capture_output=True, text=True, timeout=10, check=True
+    )
+    everyone: list[Process] = []
+    roots: list[Process] = []
+    for line in listing.stdout.splitlines():
+        number, parent, state, *command = line.split(maxsplit=3)
+        if not state.startswith("Z"):
+            everyone.append(Process(int(number), int(parent), ""))
+            if f"-D {data} " in " ".join((*command, "")):
+                roots.append(everyone[-1])
+    return everyone, roots

@@ -87,8 +87,9 @@ def _join(run: RunDirectory) -> _Held | None:
         return None
     instance = resume(state["rung"], run, state["instance"])
     databases = _databases_on(instance, state["rung"], run)
-    reasons = tuple(Refusal(*reason) for reason in state["reasons"])
-    return _Held(state["rung"], state["version"], reasons, instance, databases)
+    with _closed_on_failure(databases):
+        version = databases.examine()
+    return _Held(state["rung"], version, tuple(Refusal(*reason) for reason in state["reasons"]), instance, databases)
 
 
 def _start(run: RunDirectory, wanted: Wanted, settings: Mapping[str, str]) -> _Held:
@@ -106,13 +107,13 @@ def _start(run: RunDirectory, wanted: Wanted, settings: Mapping[str, str]) -> _H
                 remove_server(run)
         else:
             name = rung.kind if rung.kind == "dsn" else f"{rung.kind}-{_major(version)}"
-            run.write(_STATE, {"rung": name, "version": version, "reasons": reasons, "instance": instance.to_state()})
+            run.write(_STATE, {"rung": name, "reasons": reasons, "instance": instance.to_state()})
             return _Held(name, version, tuple(reasons), instance, databases)
     raise NotAvailableError(reasons)
 
 
 def _prepare(databases: Databases, run: RunDirectory, rung: Rung, wanted: Wanted) -> str:
-    try:
+    with _closed_on_failure(databases):
         version = databases.examine()
         if wanted.major not in (None, _major(version)):
             raise UnavailableError(f"the server is PostgreSQL {version}, not {wanted.major}")
@@ -120,10 +121,16 @@ def _prepare(databases: Databases, run: RunDirectory, rung: Rung, wanted: Wanted
             databases.drop_abandoned()
             note_outside(run, DATABASES)
         databases.prepare()
+    return version
+
+
+@contextlib.contextmanager
+def _closed_on_failure(databases: Databases) -> Generator[None]:
+    try:
+        yield
     except BaseException:
         databases.close()
         raise
-    return version
 
 
 def _major(version: str) -> int:

@@ -14,7 +14,7 @@ import pytest
 from conformance.throwaway import NotAvailableError, ThrowawayServer, blocking_postgres
 from conformance.throwaway.accounts import temporary_directories
 from conformance.throwaway.docker_engine import SERVER_LABEL, docker_client
-from conformance.throwaway.processes import processes_under
+from conformance.throwaway.processes import Process, processes_on
 
 PATIENCE_SECONDS = 30
 
@@ -23,9 +23,17 @@ def run_id(server: ThrowawayServer) -> str:
     return server.dsn.rpartition("throwaway_")[2].partition("_")[0]
 
 
+def _bases() -> set[Path]:
+    return {*temporary_directories(), Path(os.environ.get("TMPDIR", "/tmp"))}
+
+
 def run_directories(id: str) -> list[Path]:
-    bases = {*temporary_directories(), Path(os.environ.get("TMPDIR", "/tmp"))}
-    return [path for base in bases for path in base.glob(f"workflow-adapters-run-*-{id}*")]
+    return [path for base in _bases() for path in base.glob(f"workflow-adapters-run-*-{id}*")]
+
+
+def run_processes(id: str) -> list[Process]:
+    name = f"workflow-adapters-run-{os.geteuid()}-{id}"
+    return [process for base in _bases() for process in processes_on(base / name / "data")]
 
 
 def eventually(condition: Callable[[], bool]) -> bool:
@@ -38,8 +46,7 @@ def eventually(condition: Callable[[], bool]) -> bool:
 
 
 def is_gone(id: str, rung: str) -> bool:
-    directories = run_directories(id)
-    if directories or any(processes_under(path) for path in directories):
+    if run_directories(id) or run_processes(id):
         return False
     if not rung.startswith("testcontainers"):
         return True

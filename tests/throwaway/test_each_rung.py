@@ -45,7 +45,7 @@ def test_a_stopped_server_is_down_until_it_is_restarted(
         assert query(dsn, "SELECT a FROM t") == [(1,)]
 
 
-@pytest.mark.parametrize("rung", ["embedded-16", "embedded-18", "local", "testcontainers"])
+@pytest.mark.parametrize("rung", ["embedded-16", "testcontainers"])
 @pytest.mark.parametrize("state", ["running", "killed", "stopped"])
 def test_nothing_is_left_in_whatever_state_it_was(rung: str, state: str) -> None:
     with server_or_skip(rung, settings={"shared_buffers": "32MB"}) as server:

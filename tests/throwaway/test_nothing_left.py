@@ -1,5 +1,6 @@
 """However a run ends, its server, processes, containers and directories go with it."""
 
+import asyncio
 import os
 import signal
 import subprocess
@@ -9,11 +10,12 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import asyncpg
 import pytest
 
-from conformance.throwaway import ThrowawayError, blocking_postgres, run_directory
+from conformance.throwaway import ThrowawayError, blocking_postgres, run_directory, start_postgres
 from conformance.throwaway.docker_engine import SERVER_LABEL, docker_client
-from conformance.throwaway.processes import processes_under
+from conformance.throwaway.processes import processes_on
 from conformance.throwaway.run_directory import RunDirectory
 from tests.throwaway.support import Holder, eventually, is_gone, run_directories, run_id
 
@@ -69,6 +71,8 @@ def private_tmp(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
         Path(path).chmod(0o711)
         monkeypatch.setenv("TMPDIR", path)
         yield
+        # What the watchdogs have still to do is written there.
+        assert eventually(lambda: not any(Path(path).iterdir()))
 
 
 def kill_with_watchdog(holder: Holder) -> None:
@@ -83,7 +87,7 @@ def test_the_next_run_sweeps_where_the_watchdog_was_killed_too(hold: Hold) -> No
     holder = hold("embedded-16")
     kill_with_watchdog(holder)
     [directory] = run_directories(holder.id)
-    assert processes_under(directory)
+    assert processes_on(directory / "data")
     live = hold("embedded-18")
     assert is_gone(holder.id, holder.rung)
     assert not is_gone(live.id, live.rung)
@@ -113,6 +117,27 @@ def test_a_killed_server_leaves_no_shared_memory(query: Callable[..., Any]) -> N
     assert segment not in segments()
 
 
+def test_a_killed_server_has_no_process_that_is_still_busy() -> None:
+    async def main() -> int:
+        async with start_postgres("embedded-16") as server:
+            connection = await asyncpg.connect(server.dsn)
+            backend = connection.get_server_pid()
+            query = asyncio.create_task(connection.execute("SELECT count(*) FROM generate_series(1, 1e12::bigint)"))
+            monitor = await asyncpg.connect(server.dsn)
+            while await monitor.fetchval("SELECT state FROM pg_stat_activity WHERE pid = $1", backend) != "active":
+                pass
+            await server.kill()
+            monitor.terminate()
+            connection.terminate()
+            await asyncio.wait([query])
+            assert isinstance(query.exception(), OSError | asyncpg.PostgresError | asyncpg.InterfaceError)
+            return backend
+
+    backend = asyncio.run(main())
+    stat = Path(f"/proc/{backend}/stat")
+    assert not stat.exists() or stat.read_text().rpartition(")")[2].split()[0] == "Z"
+
+
 def test_a_failing_block_leaves_nothing() -> None:
     ids: list[str] = []
 
@@ -128,7 +153,7 @@ def test_a_failing_block_leaves_nothing() -> None:
 
 FORKING = """
 import os, time
-from conformance.throwaway import ThrowawayError, blocking_postgres, run_directory
+from conformance.throwaway import ThrowawayError, blocking_postgres, run_directory, start_postgres
 with blocking_postgres("embedded-16") as server:
     child = os.fork()
     if child == 0:

