@@ -16,17 +16,13 @@ _BAR: Final = 24
 
 def failure_text(clause: ClauseText, result: Result, replay: str, *, trace: bool = False) -> str:
     """The whole account of a clause that is not met, as plain text."""
-    lines = [f"{result.outcome} {clause.id} ({clause.level})", *_wrapped(clause.text, "  "), ""]
-    lines += _wrapped(f"Why it matters: {clause.why}", "  ")
+    lines = [f"{result.outcome} {clause.id} ({clause.level})", *_wrapped(clause.text, "  ")]
     if result.reason is not None:
         lines += ["", *_wrapped(f"Reason: {result.reason}", "  ")]
     if result.failure is not None:
-        lines += _of_failure(result.failure)
-    lines += [
-        "",
-        "  If it fails, check",
-        *(line for hint in clause.hints for line in _wrapped(hint, "    - ", "      ")),
-    ]
+        lines += ["", *_wrapped(f"Why it matters: {clause.why}", "  "), *_of_failure(result.failure)]
+        lines += ["", "  If it fails, check"]
+        lines += [line for hint in clause.hints for line in _wrapped(hint, "    - ", "      ")]
     lines += ["", f"  Again: {replay}"]
     if trace and result.failure is not None and result.failure.trace is not None:
         lines += ["", textwrap.indent(result.failure.trace.rstrip(), "  ")]

@@ -79,7 +79,7 @@ class ConformanceTestCase(unittest.TestCase):
         if result.outcome is Outcome.WAIVED:
             self._expect(f"{clause.id} is a declared gap: {result.reason}")
         replay = replay_command(_location_of(type(self)), clause.id, self._session.seed, self.choice.loop)
-        message = "\n" + failure_text(text_of(clause), result, replay)
+        message = failure_text(text_of(clause), result, replay)
         if result.outcome is Outcome.WARN:
             warnings.warn(ConformanceWarning(message), stacklevel=1)
             return
@@ -97,7 +97,7 @@ class ConformanceTestCase(unittest.TestCase):
             import pytest
 
             raise pytest.fail.Exception(message, pytrace=False)
-        raise self.failureException(message)
+        raise self.failureException(f"\n{message}")
 
 
 def workflow_persistence_conformance(factory: Factory, **options: Unpack[SpecOptions]) -> type[ConformanceTestCase]:
