@@ -7,3 +7,4 @@ from tests.conformance.backends import memory
 _SPECS = {spec.port: spec for spec in memory}
 
 TestMemoryJobQueue = case_for(_SPECS[Port.JOB_QUEUE], module=__name__)
+TestMemoryPersistence = case_for(_SPECS[Port.WORKFLOW_PERSISTENCE], module=__name__)

@@ -1,0 +1,221 @@
+"""Definition versions."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any, Final
+
+from conformance.clause import MUST, Requires
+from conformance.context import Context
+from conformance.registry import clause
+from conformance.suites.workflow_persistence.scenes import HOUR, MINUTE, new_run, run_in, run_of, served
+from workflow_adapters.inputs.definitions import CreateDefinitionInput
+from workflow_adapters.inputs.runs import UpdateRunInput
+from workflow_adapters.ports.workflow_persistence import WorkflowPersistence
+from workflow_adapters.records.status import Status
+
+_STORED: Final = (Requires("definition_versions", "stored"),)
+_ABSENT: Final = (Requires("definition_versions", "absent"),)
+
+
+def _definition(**fields: Any) -> CreateDefinitionInput:
+    defaults: dict[str, Any] = {"workflow_id": "flow", "version": "v1", "snapshot": {"n": 1}, "structure_hash": "h1"}
+    return CreateDefinitionInput(**(defaults | fields))
+
+
+@clause(
+    "WP-DEF-01",
+    MUST,
+    text="With the versioning tables the detection answers True, and so does the probe after it.",
+    why="Hosts decide by it whether to pin runs.",
+    hints=["Ask the catalogue, not by a statement that may fail inside the caller's transaction."],
+    needs=_STORED,
+)
+async def detected(ctx: Context[WorkflowPersistence]) -> None:
+    ctx.expect("the detection", await ctx.adapter.ensure_definition_versioning_detected()).is_true()
+    ctx.expect("the probe", ctx.adapter.supports_definition_versioning()).is_true()
+
+
+@clause(
+    "WP-DEF-02",
+    MUST,
+    text="insert_definition_if_absent stores a definition with all its fields, stamped now, and returns it.",
+    why="A run is replayed by the snapshot of its version; one that differs replays something else.",
+    hints=["Return the row as it is stored."],
+    needs=_STORED,
+)
+async def inserted(ctx: Context[WorkflowPersistence]) -> None:
+    returned = await ctx.adapter.insert_definition_if_absent(_definition(structure_hash="abc"))
+    stored = ctx.expect("the returned record", returned).is_not_none()
+    ctx.expect("workflow_id and version", (stored.workflow_id, stored.version)).equals(("flow", "v1"))
+    ctx.expect("snapshot", stored.snapshot).equals({"n": 1})
+    ctx.expect("structure_hash", stored.structure_hash).equals("abc")
+    ctx.expect_now("created_at", stored.created_at)
+    ctx.expect("get_definition", await ctx.adapter.get_definition("flow", "v1")).equals(stored)
+
+
+@clause(
+    "WP-DEF-03",
+    MUST,
+    text="A second registration of a workflow's version changes nothing and returns the stored definition.",
+    why="Each deployment registers what it has; the first one's snapshot is what running runs were started with.",
+    hints=["ON CONFLICT DO NOTHING returns no row: read it then."],
+    needs=_STORED,
+    after=["WP-DEF-02"],
+)
+async def registered_twice(ctx: Context[WorkflowPersistence]) -> None:
+    first = await ctx.adapter.insert_definition_if_absent(_definition())
+    await ctx.advance(MINUTE)
+    second = await ctx.adapter.insert_definition_if_absent(_definition(snapshot={"n": 2}, structure_hash="h2"))
+    ctx.expect("the second registration", second).equals(first)
+    ctx.expect("get_definition", await ctx.adapter.get_definition("flow", "v1")).equals(first)
+
+
+@clause(
+    "WP-DEF-04",
+    MUST,
+    text="A definition is known by workflow and version together; what was not registered is None.",
+    why="Versions of two workflows have the same names.",
+    hints=["The primary key is (workflow_id, version)."],
+    needs=_STORED,
+    after=["WP-DEF-02"],
+)
+async def the_pair_is_the_key(ctx: Context[WorkflowPersistence]) -> None:
+    for fields in ({}, {"version": "v2"}, {"workflow_id": "other"}):
+        await ctx.adapter.insert_definition_if_absent(_definition(snapshot=fields, **fields))
+    other = ctx.expect("get_definition", await ctx.adapter.get_definition("other", "v1")).is_not_none()
+    ctx.expect("its snapshot", other.snapshot).equals({"workflow_id": "other"})
+    ctx.expect("a pair that was not registered", await ctx.adapter.get_definition("other", "v2")).is_none()
+
+
+@clause(
+    "WP-DEF-05",
+    MUST,
+    text="Of several registrations at once one is stored, and all of them return it.",
+    why="Every replica of a deployment registers at its start; one that fails does not start.",
+    hints=["The winner may have committed after the statement's snapshot: read again, in a bounded loop."],
+    needs=_STORED,
+    after=["WP-DEF-03"],
+)
+async def racing(ctx: Context[WorkflowPersistence]) -> None:
+    adapters = await ctx.instances(3) * 2
+    for number in range(4):
+        inputs = [_definition(version=f"v{number}", snapshot=place) for place in range(len(adapters))]
+        answers = await ctx.together(
+            *(
+                partial(adapter.insert_definition_if_absent, given)
+                for adapter, given in zip(adapters, inputs, strict=True)
+            )
+        )
+        stored = await ctx.adapter.get_definition("flow", f"v{number}")
+        ctx.expect("what the registrations returned", answers).equals([stored] * len(adapters))
+
+
+@clause(
+    "WP-COUNT-01",
+    MUST,
+    text="Runs are counted by workflow, version and status, with the oldest run's created_at; unpinned ones by None.",
+    why="A version is retired when no run needs it any more; a count that merges versions says so too early.",
+    hints=["GROUP BY workflow_id, definition_version, status; COUNT(*) and MIN(created_at)."],
+    needs=_STORED,
+    after=["WP-RUN-11"],
+)
+async def counted(ctx: Context[WorkflowPersistence]) -> None:
+    oldest = await new_run(ctx, workflow_id="a", definition_version="v1")
+    await ctx.advance(HOUR)
+    await new_run(ctx, workflow_id="a", definition_version="v1")
+    await new_run(ctx, workflow_id="a", definition_version="v2")
+    await run_in(ctx, Status.FAILED, workflow_id="a", definition_version="v1")
+    await new_run(ctx, workflow_id="a")
+    await new_run(ctx, workflow_id="b", definition_version="v1")
+    counts = await ctx.adapter.count_runs_by_definition_version()
+    found = {(one.workflow_id, one.definition_version, one.status): one.count for one in counts}
+    ctx.expect("rows of the count", counts).has_length(len(found))
+    expected = {
+        ("a", "v1", Status.PENDING): 2,
+        ("a", "v2", Status.PENDING): 1,
+        ("a", "v1", Status.FAILED): 1,
+        ("a", None, Status.PENDING): 1,
+        ("b", "v1", Status.PENDING): 1,
+    }
+    ctx.expect("runs by workflow, version and status", found).equals(expected)
+    instants = {(one.workflow_id, one.definition_version, one.status): one.oldest_created_at for one in counts}
+    ctx.expect("oldest_created_at", instants["a", "v1", Status.PENDING]).equals(oldest.created_at)
+
+
+@clause(
+    "WP-COUNT-02",
+    MUST,
+    text="The count can be narrowed by workflow, by version and by statuses, and by several of them at once.",
+    why="A host asks whether anything of its old version is still alive.",
+    hints=["Each given filter is an AND; None is no filter."],
+    needs=_STORED,
+    after=["WP-COUNT-01"],
+)
+async def narrowed(ctx: Context[WorkflowPersistence]) -> None:
+    for workflow_id in ("a", "b"):
+        for version in ("v1", "v2", None):
+            await new_run(ctx, workflow_id=workflow_id, definition_version=version)
+            await run_in(ctx, Status.RUNNING, workflow_id=workflow_id, definition_version=version)
+
+    async def total(**filters: Any) -> int:
+        return sum(one.count for one in await ctx.adapter.count_runs_by_definition_version(**filters))
+
+    ctx.expect("runs of a", await total(workflow_id="a")).equals(6)
+    ctx.expect("runs of version v1", await total(definition_version="v1")).equals(4)
+    ctx.expect("running runs", await total(status=[Status.RUNNING])).equals(6)
+    ctx.expect("pending or running runs", await total(status=[Status.RUNNING, Status.PENDING])).equals(12)
+    ctx.expect(
+        "running runs of b at v2", await total(workflow_id="b", definition_version="v2", status=[Status.RUNNING])
+    ).equals(1)
+    ctx.expect("completed runs", await total(status=[Status.COMPLETED])).equals(0)
+
+
+@clause(
+    "WP-DEF-11",
+    MUST,
+    text="Without the versioning tables the detection answers False, and definitions are None or empty.",
+    why="The first call of a host on an older database must not fail, least of all inside its transaction.",
+    hints=["Ask the catalogue once, and remember."],
+    needs=_ABSENT,
+)
+async def absent(ctx: Context[WorkflowPersistence]) -> None:
+    ctx.expect("the detection", await ctx.adapter.ensure_definition_versioning_detected()).is_false()
+    ctx.expect("the probe", ctx.adapter.supports_definition_versioning()).is_false()
+    inserted_definition = await ctx.adapter.insert_definition_if_absent(_definition())
+    ctx.expect("insert_definition_if_absent", inserted_definition).is_none()
+    ctx.expect("get_definition", await ctx.adapter.get_definition("flow", "v1")).is_none()
+    ctx.expect("the count", await ctx.adapter.count_runs_by_definition_version()).is_empty()
+
+
+@clause(
+    "WP-DEF-12",
+    MUST,
+    text="Without the versioning columns a given version or redrive count is ignored, and reads None and 0.",
+    why="Hosts pass them always; a run must not fail for what it can do without.",
+    hints=["Leave the columns out of the statement when they are not there."],
+    needs=_ABSENT,
+    after=["WP-RUN-01"],
+)
+async def ignored(ctx: Context[WorkflowPersistence]) -> None:
+    stored = await new_run(ctx, definition_version="v1")
+    await ctx.adapter.update_run(stored.id, UpdateRunInput(definition_version="v2", redrive_count=4))
+    after = await run_of(ctx, stored.id)
+    ctx.expect("definition_version", after.definition_version).is_none()
+    ctx.expect("redrive_count", after.redrive_count).equals(0)
+    ctx.expect("version", after.version).equals(2)
+
+
+@clause(
+    "WP-DEF-13",
+    MUST,
+    text="Without the versioning columns the claim of a run ignores serves, an empty one too.",
+    why="Nothing on such a database says who may take a run; filtering would leave all of them lying.",
+    hints=["serves counts for nothing there."],
+    needs=_ABSENT,
+    after=["WP-CLAIM-01"],
+)
+async def serves_is_ignored(ctx: Context[WorkflowPersistence]) -> None:
+    for serves in ([], [served("other")]):
+        await new_run(ctx)
+        ctx.expect("a claim", await ctx.adapter.claim_next_pending_run(serves=serves)).is_not_none()

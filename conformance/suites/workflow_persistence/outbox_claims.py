@@ -1,0 +1,256 @@
+"""Claiming events for publishing: who gets which, and giving them back."""
+
+from __future__ import annotations
+
+from collections import Counter
+from datetime import timedelta
+from typing import Final
+
+from conformance.builders import event
+from conformance.clause import MUST, Requires
+from conformance.context import Context
+from conformance.registry import clause
+from workflow_adapters.ports.workflow_persistence import WorkflowPersistence
+from workflow_adapters.records.outbox import OutboxRecord
+
+_TIME: Final = timedelta(seconds=20)
+
+
+async def _append(ctx: Context[WorkflowPersistence], runs: int, each: int) -> list[str]:
+    """Append events numbered from 1 for fresh runs, whose ids sort in the order of the list."""
+    ids = [ctx.new_id("run") for _ in range(runs)]
+    await ctx.adapter.append_outbox_events([event(run_id) for run_id in ids for _ in range(each)])
+    return ids
+
+
+def _places(events: list[OutboxRecord]) -> list[tuple[str, int]]:
+    return [(one.workflow_run_id, one.sequence) for one in events]
+
+
+@clause(
+    "WP-FLUSH-01",
+    MUST,
+    text="A claim takes unpublished events: they are neither listed as unpublished nor claimed again.",
+    why="Every event would be published by every relay.",
+    hints=["published_at is stamped in the statement that selects."],
+    after=["WP-OUT-01"],
+)
+async def taken(ctx: Context[WorkflowPersistence]) -> None:
+    (run_id,) = await _append(ctx, 1, 3)
+    claimed = await ctx.adapter.claim_unpublished_outbox_events()
+    ctx.expect("events claimed", _places(claimed)).equals([(run_id, 1), (run_id, 2), (run_id, 3)])
+    ctx.expect("unpublished events", await ctx.adapter.get_unpublished_outbox_events()).is_empty()
+    ctx.expect("a second claim", await ctx.adapter.claim_unpublished_outbox_events()).is_empty()
+
+
+@clause(
+    "WP-FLUSH-02",
+    MUST,
+    text="Claimed events are listed by run, byte by byte, and by sequence.",
+    why="A relay emits in the order of the list.",
+    hints=["UPDATE … RETURNING has no order: sort the rows."],
+    after=["WP-FLUSH-01"],
+)
+async def order(ctx: Context[WorkflowPersistence]) -> None:
+    stem = ctx.new_id("run")
+    runs = [f"{stem}{tail}" for tail in ("b", "B", "a", "\u00e9")]
+    await ctx.adapter.append_outbox_events([event(run_id) for _ in range(3) for run_id in runs])
+    claimed = await ctx.adapter.claim_unpublished_outbox_events()
+    ctx.expect("events claimed", _places(claimed)).equals([(run, n) for run in sorted(runs) for n in (1, 2, 3)])
+
+
+@clause(
+    "WP-FLUSH-03",
+    MUST,
+    text="A claim takes at most `limit` events, 100 by default, and none with a limit of 0.",
+    why="A relay that is handed everything keeps it from the others, and loses it all when it dies.",
+    hints=["Stamp the rows that are returned, no more."],
+    after=["WP-FLUSH-01"],
+)
+async def limit(ctx: Context[WorkflowPersistence]) -> None:
+    await _append(ctx, 1, 105)
+    ctx.expect("events with a limit of 0", await ctx.adapter.claim_unpublished_outbox_events(0)).is_empty()
+    ctx.expect("events with a limit of 2", await ctx.adapter.claim_unpublished_outbox_events(2)).has_length(2)
+    ctx.expect("events by default", await ctx.adapter.claim_unpublished_outbox_events()).has_length(100)
+    ctx.expect("events that are left", await ctx.adapter.get_unpublished_outbox_events()).has_length(3)
+
+
+@clause(
+    "WP-FLUSH-04",
+    MUST,
+    text="Of one run the first events are claimed first: an event never before an earlier one of its run.",
+    why="Consumers would see a stage complete before it started.",
+    hints=["Take a prefix of the run's unpublished events."],
+    after=["WP-FLUSH-01"],
+)
+async def prefix(ctx: Context[WorkflowPersistence]) -> None:
+    (run_id,) = await _append(ctx, 1, 5)
+    taken: list[tuple[str, int]] = []
+    for _ in range(3):
+        taken += _places(await ctx.adapter.claim_unpublished_outbox_events(2))
+    ctx.expect("events claimed", taken).equals([(run_id, n) for n in (1, 2, 3, 4, 5)])
+
+
+@clause(
+    "WP-FLUSH-05",
+    MUST,
+    text="A claim takes from each run its first event, then from each its second, until the limit.",
+    why="A run with thousands of events would keep all others waiting.",
+    hints=["ROW_NUMBER per run, ordered by that number first."],
+    after=["WP-FLUSH-04"],
+)
+async def round_robin(ctx: Context[WorkflowPersistence]) -> None:
+    runs = await _append(ctx, 3, 4)
+    first = Counter(one.workflow_run_id for one in await ctx.adapter.claim_unpublished_outbox_events(3))
+    ctx.expect("events per run with a limit of 3", dict(first)).equals(dict.fromkeys(runs, 1))
+    second = Counter(one.workflow_run_id for one in await ctx.adapter.claim_unpublished_outbox_events(5))
+    ctx.expect("events per run with a limit of 5", sorted(second.values())).equals([1, 2, 2])
+
+
+@clause(
+    "WP-FLUSH-06",
+    MUST,
+    text="Successive claims go on with the next run, and start over after the last.",
+    why="With a small limit the runs at the front would be served for ever, those behind never.",
+    hints=["Keep a cursor over run ids in the process; wrap around."],
+    after=["WP-FLUSH-05"],
+)
+async def rotation(ctx: Context[WorkflowPersistence]) -> None:
+    runs = await _append(ctx, 4, 3)
+    served = [(await ctx.adapter.claim_unpublished_outbox_events(1))[0].workflow_run_id for _ in range(8)]
+    ctx.expect("runs served by the first four claims", sorted(served[:4])).equals(runs)
+    ctx.expect("runs served by the next four claims", served[4:]).equals(served[:4])
+
+
+@clause(
+    "WP-FLUSH-07",
+    MUST,
+    text="A run whose events are given back again and again does not keep the others from being served.",
+    why="One receiver that is down would stop the events of everybody.",
+    hints=["The cursor moves on whether or not the events were published."],
+    after=["WP-FLUSH-06", "WP-FLUSH-09"],
+)
+async def failing_run(ctx: Context[WorkflowPersistence]) -> None:
+    runs = await _append(ctx, 3, 2)
+    failing, served = runs[0], list[tuple[str, int]]()
+    for _ in range(12):
+        claimed = await ctx.adapter.claim_unpublished_outbox_events(1)
+        if [one.workflow_run_id for one in claimed] == [failing]:
+            await ctx.adapter.release_outbox_events([one.id for one in claimed])
+        else:
+            served += _places(claimed)
+    expected = [(run_id, number) for run_id in runs[1:] for number in (1, 2)]
+    ctx.expect("events of the other runs", sorted(served)).equals(expected)
+
+
+@clause(
+    "WP-FLUSH-08",
+    MUST,
+    text="However many relays claim at once, each event goes to exactly one of them.",
+    why="Events would be sent twice, or be lost between two relays.",
+    hints=["FOR UPDATE SKIP LOCKED inside the claiming UPDATE, or one writer at a time."],
+    after=["WP-FLUSH-01"],
+    time_limit=_TIME,
+)
+async def racing(ctx: Context[WorkflowPersistence]) -> None:
+    adapters = await ctx.instances(3) * 2
+    runs = await _append(ctx, 12, 6)
+    taken: list[tuple[str, int]] = []
+    for _ in range(4):
+        for claimed in await ctx.together(*(lambda a=one: a.claim_unpublished_outbox_events(5) for one in adapters)):
+            taken += _places(claimed)
+    while claimed := await ctx.adapter.claim_unpublished_outbox_events():
+        taken += _places(claimed)
+    ctx.expect("events claimed", sorted(taken)).equals([(run, n) for run in sorted(runs) for n in range(1, 7)])
+
+
+@clause(
+    "WP-FLUSH-09",
+    MUST,
+    text="release_outbox_events makes exactly the named events claimable again, in their old place.",
+    why="What could not be sent must be sent later, under the same number.",
+    hints=["published_at = NULL; nothing else."],
+    after=["WP-FLUSH-01"],
+)
+async def release(ctx: Context[WorkflowPersistence]) -> None:
+    (run_id,) = await _append(ctx, 1, 3)
+    claimed = await ctx.adapter.claim_unpublished_outbox_events()
+    await ctx.adapter.release_outbox_events([claimed[2].id, claimed[0].id])
+    unpublished = await ctx.adapter.get_unpublished_outbox_events()
+    ctx.expect("unpublished events", _places(unpublished)).equals([(run_id, 1), (run_id, 3)])
+    again = await ctx.adapter.claim_unpublished_outbox_events()
+    ctx.expect("events claimed again", _places(again)).equals([(run_id, 1), (run_id, 3)])
+
+
+@clause(
+    "WP-FLUSH-10",
+    MUST,
+    text="mark_outbox_events_published takes exactly the named events out of what is unpublished.",
+    why="A relay that reads, sends and marks would send for ever.",
+    hints=["published_at = now."],
+    after=["WP-FLUSH-01"],
+)
+async def mark(ctx: Context[WorkflowPersistence]) -> None:
+    (run_id,) = await _append(ctx, 1, 3)
+    listed = await ctx.adapter.get_unpublished_outbox_events()
+    await ctx.adapter.mark_outbox_events_published([listed[0].id, listed[2].id])
+    unpublished = await ctx.adapter.get_unpublished_outbox_events()
+    ctx.expect("unpublished events", _places(unpublished)).equals([(run_id, 2)])
+    claimed = await ctx.adapter.claim_unpublished_outbox_events()
+    ctx.expect("events claimed", _places(claimed)).equals([(run_id, 2)])
+
+
+@clause(
+    "WP-FLUSH-11",
+    MUST,
+    text="Releasing or marking no events does nothing, and unknown ids are ignored.",
+    why="A purge may have been there; the relay's cleanup must not fail on it.",
+    hints=["Neither an empty statement nor NotFoundError."],
+    after=["WP-FLUSH-09", "WP-FLUSH-10"],
+)
+async def empty_and_unknown(ctx: Context[WorkflowPersistence]) -> None:
+    await _append(ctx, 1, 1)
+    (listed,) = await ctx.adapter.get_unpublished_outbox_events()
+    for call in (ctx.adapter.release_outbox_events, ctx.adapter.mark_outbox_events_published):
+        ctx.expect("no ids", await call([])).is_none()
+        ctx.expect("an unknown id", await call([ctx.new_id("no-event")])).is_none()
+    ctx.expect("unpublished events", await ctx.adapter.get_unpublished_outbox_events()).equals([listed])
+
+
+@clause(
+    "WP-FLUSH-12",
+    MUST,
+    text="release_outbox_events and mark_outbox_events_published take 40,000 ids in one call.",
+    why="A relay that comes back after an outage has as many; databases limit the parameters of a statement.",
+    hints=["Pass one array, or work in chunks inside one transaction."],
+    after=["WP-FLUSH-09", "WP-FLUSH-10"],
+    time_limit=_TIME,
+)
+async def many_ids(ctx: Context[WorkflowPersistence]) -> None:
+    await _append(ctx, 1, 2)
+    events = await ctx.adapter.get_unpublished_outbox_events()
+    ids = [events[0].id, *(f"no-event-{number}" for number in range(39_998)), events[1].id]
+    await ctx.adapter.mark_outbox_events_published(ids)
+    ctx.expect("unpublished events", await ctx.adapter.get_unpublished_outbox_events()).is_empty()
+    await ctx.adapter.release_outbox_events(ids)
+    ctx.expect("unpublished events", await ctx.adapter.get_unpublished_outbox_events()).has_length(2)
+
+
+@clause(
+    "WP-FLUSH-13",
+    MUST,
+    text="A run of which another transaction holds events uncommitted is skipped whole, without waiting for it.",
+    why="Later events would overtake those that the other relay is about to send, or hand back.",
+    hints=["Lock the run's first unpublished row with SKIP LOCKED, then take the prefix."],
+    needs=[Requires("writers", "many")],
+    after=["WP-FLUSH-04", "WP-TX-01"],
+)
+async def held_by_another(ctx: Context[WorkflowPersistence]) -> None:
+    other = await ctx.second()
+    first, second = await _append(ctx, 2, 3)
+    async with ctx.adapter.transaction() as tx:
+        held = await tx.claim_unpublished_outbox_events(1)
+        held_run = held[0].workflow_run_id
+        free_run = second if held_run == first else first
+        claimed = await other.claim_unpublished_outbox_events()
+        ctx.expect("events claimed meanwhile", _places(claimed)).equals([(free_run, n) for n in (1, 2, 3)])
