@@ -54,7 +54,7 @@ async def query(dsn: str, statement: str, *args: object) -> list[asyncpg.Record]
 
 
 async def script(dsn: str, statements: str) -> None:
-    connection = await asyncpg.connect(dsn)
+    connection = await asyncpg.connect(dsn, server_settings={"default_transaction_read_only": "off"})
     try:
         await connection.execute(statements)
     finally:

@@ -55,7 +55,7 @@ class Server:
         return self.opened[-1]
 
     def pool(self, size: int = 2, **options: Any) -> ConnectionPool:
-        chosen: dict[str, Any] = {"limit": 30.0, "server_has_limit": False, "acquire_timeout": 5.0, "max_idle": 60.0}
+        chosen: dict[str, Any] = {"limit": 30.0, "idle_limit": None, "acquire_timeout": 5.0, "max_idle": 60.0}
         return ConnectionPool(self.connect, size=size, **{**chosen, **options})
 
 
@@ -197,7 +197,7 @@ async def test_what_lies_idle_for_long_is_closed(server: Server) -> None:
 
 @pytest.mark.parametrize("kept", [True, False])
 async def test_a_call_that_never_ends_is_cut_but_no_transaction(server: Server, kept: bool) -> None:
-    pool = server.pool(limit=0.0, server_has_limit=True)
+    pool = server.pool(limit=0.0, idle_limit=60.0)
     assert pool.call_limit is None
     connection = await pool.acquire()
     if kept:

@@ -25,6 +25,7 @@ class BorrowedPool:
     def __init__(self, pool: asyncpg.Pool[Any], *, limit: float, acquire_timeout: float) -> None:
         self.limit = limit
         self.call_limit = limit
+        self.idle_limit = None
         self._pool = pool
         self._acquire_timeout = acquire_timeout
         self._in_use = 0

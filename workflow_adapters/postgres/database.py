@@ -107,9 +107,10 @@ class PooledDatabase(PostgresDatabase):
             async with scope.entered():
                 yield TransactionDatabase(self._engine, self._signals, transaction.session, scope)
         except BaseException:
-            await to_the_end(transaction.rollback(self._pool))
+            await to_the_end(transaction.rollback())
+            await self._leave_read_only(transaction.session.failure)
             raise
-        await to_the_end(transaction.commit(self._pool))
+        await to_the_end(transaction.commit())
         if transaction.session.jobs_changed:
             self._signals.jobs_changed()
 
@@ -133,7 +134,12 @@ class PooledDatabase(PostgresDatabase):
         return answer
 
     async def _begin(self, connection: Connection) -> OwnTransaction:
-        return await OwnTransaction.begin(self._engine, connection, self._pool.limit)
+        return await OwnTransaction.begin(self._engine, connection, self._pool)
+
+    async def _leave_read_only(self, error: BaseException | None) -> None:
+        """After a failover the old connections lead to a server that may never take writes again."""
+        if error is not None and sqlstate(error) == READ_ONLY:
+            await self._pool.invalidate()
 
     async def _attempts(self, work: Callable[[Connection], Awaitable[T]], *, keep: bool = False) -> T:
         """Do work that is over when it fails, again where the failure says that it may go well now.
@@ -148,8 +154,7 @@ class PooledDatabase(PostgresDatabase):
             except BaseException as error:
                 lost = is_lost(connection)
                 await to_the_end(self._pool.recover(connection))
-                if sqlstate(error) == READ_ONLY:
-                    await self._pool.invalidate()
+                await self._leave_read_only(error)
                 pause = _pause_before_retry(error, attempt, lost=lost)
                 if pause is None:
                     raise

@@ -37,14 +37,11 @@ class Home:
         self.settings = settings
         self.lifecycle = Lifecycle("this bundle")
         self.engine = Engine(settings, self.lifecycle, PostgresDialect())
-        self._target = target
         self._connector = Connector(target, settings) if isinstance(target, str) else None
         self.pool: Pool = _pool(target, self._connector, settings)
+        can_listen = isinstance(target, str) or target.get_max_size() >= _SPARES_ONE
+        self._listens = settings.listens and can_listen
         self._wake_ups = WakeUps(settings.poll_interval.total_seconds())
-
-    @property
-    def has_direct_pool(self) -> bool:
-        return self._connector is not None
 
     @asynccontextmanager
     async def open(self) -> AsyncGenerator[PooledDatabase]:
@@ -96,8 +93,7 @@ class Home:
         await self.pool.release(connection)
 
     def _channel(self, tasks: TaskGroup) -> JobChannel | None:
-        is_small = not isinstance(self._target, str) and self._target.get_max_size() < _SPARES_ONE
-        if not self.settings.listens or is_small:
+        if not self._listens:
             return None
         return JobChannel(self.settings.schema, self._wake_ups, self, tasks)
 
@@ -123,13 +119,13 @@ def _pool(target: str | asyncpg.Pool[Any], connector: Connector | None, settings
         if not isinstance(target, asyncpg.Pool):
             raise ConfigurationError(f"open_postgres takes a DSN or an asyncpg.Pool, not {type(target).__name__}")
         return BorrowedPool(target, limit=settings.statement_timeout.total_seconds(), acquire_timeout=acquire_timeout)
-    server_has_limit = not settings.pgbouncer
-    limit = settings.statement_timeout + (_GRACE if server_has_limit else timedelta(0))
+    limit = settings.statement_timeout + (timedelta(0) if settings.pgbouncer else _GRACE)
+    idle_limit = None if settings.pgbouncer else settings.idle_in_transaction_timeout.total_seconds()
     return ConnectionPool(
         connector,
         size=settings.max_connections,
         limit=limit.total_seconds(),
-        server_has_limit=server_has_limit,
+        idle_limit=idle_limit,
         acquire_timeout=acquire_timeout,
         max_idle=settings.max_idle.total_seconds(),
     )

@@ -33,18 +33,18 @@ async def commit(connection: Connection, limit: float | None) -> None:
 class OwnTransaction:
     """Begun through asyncpg's own object, so that `connection.transaction()` of whoever gets the connection nests."""
 
-    def __init__(self, connection: Connection, transaction: Transaction, session: Session, limit: float) -> None:
+    def __init__(self, connection: Connection, transaction: Transaction, session: Session, pool: Pool) -> None:
         self._connection = connection
         self._transaction = transaction
-        self._limit = limit
+        self._pool = pool
         self.session = session
 
     @classmethod
-    async def begin(cls, engine: Engine, connection: Connection, limit: float) -> OwnTransaction:
-        await engine.know_schema(connection, limit)
+    async def begin(cls, engine: Engine, connection: Connection, pool: Pool) -> OwnTransaction:
+        await engine.know_schema(connection, pool.limit)
         transaction = connection.transaction(isolation="read_committed")
         try:
-            async with asyncio.timeout(limit):
+            async with asyncio.timeout(pool.limit):
                 await transaction.start()
         except Exception as error:
             _discard(connection)
@@ -53,32 +53,37 @@ class OwnTransaction:
             # asyncpg believes in a transaction that may or may not be there.
             _discard(connection)
             raise
-        return cls(connection, transaction, Session(engine, connection, limit), limit)
+        session = Session(engine, connection, limit=pool.limit, idle_limit=pool.idle_limit)
+        return cls(connection, transaction, session, pool)
 
-    async def commit(self, pool: Pool) -> None:
+    async def commit(self) -> None:
         """Commit after the call that may still be running, and give the connection back."""
+        is_committing = False
         try:
             async with self.session.turn():
                 await self._refuse_if_aborted()
-                async with asyncio.timeout(self._limit):
-                    await self._transaction.commit()
-        except TransactionConflictError:
-            await self.rollback(pool)
+                is_committing = True
+                await self._commit()
+        except BaseException:
+            await (self._pool.recover(self._connection) if is_committing else self.rollback())
             raise
-        except Exception as error:
-            failure = _commit_failed(error, self._connection)
-            await pool.recover(self._connection)
-            raise failure from error
-        await pool.release(self._connection)
+        await self._pool.release(self._connection)
 
-    async def rollback(self, pool: Pool) -> None:
+    async def rollback(self) -> None:
         """Roll back after the call that may still be running, and give the connection back. Never raises."""
         try:
-            async with self.session.turn(), asyncio.timeout(self._limit):
+            async with self.session.turn(), asyncio.timeout(self._pool.limit):
                 await self._transaction.rollback()
         except Exception:  # noqa: BLE001 - without its connection the server rolls back by itself
             _discard(self._connection)
-        await pool.recover(self._connection)
+        await self._pool.recover(self._connection)
+
+    async def _commit(self) -> None:
+        try:
+            async with asyncio.timeout(self._pool.limit):
+                await self._transaction.commit()
+        except Exception as error:
+            raise _commit_failed(error, self._connection) from error
 
     async def _refuse_if_aborted(self) -> None:
         """COMMIT of an aborted transaction rolls it back without an error, and asyncpg does not tell."""
@@ -86,9 +91,11 @@ class OwnTransaction:
         if session.failure is None and not session.handed_out:
             return
         try:
-            await self._connection.execute("SELECT 1", timeout=self._limit)
+            await self._connection.execute("SELECT 1", timeout=self._pool.limit)
         except asyncpg.InFailedSQLTransactionError as error:
             raise TransactionConflictError(_ROLLED_BACK) from (session.failure or error)
+        except Exception as error:
+            raise translated(error, is_lost(self._connection), InFlight()) from error
 
 
 def _commit_failed(error: Exception, connection: Connection) -> Exception:

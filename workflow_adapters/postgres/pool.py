@@ -34,6 +34,11 @@ class Pool(Protocol):
         ...
 
     @property
+    def idle_limit(self) -> float | None:
+        """The server's limit on the time between two statements of a transaction, where it is ours."""
+        ...
+
+    @property
     def call_limit(self) -> float | None:
         """The same for a call that has a connection to itself; None where the pool sees to it."""
         ...
@@ -88,12 +93,14 @@ class ConnectionPool:
         *,
         size: int,
         limit: float,
-        server_has_limit: bool,
+        idle_limit: float | None,
         acquire_timeout: float,
         max_idle: float,
     ) -> None:
         self.limit = limit
-        self.call_limit = None if server_has_limit else limit
+        self.idle_limit = idle_limit
+        # A server that keeps our limit on idle transactions keeps that on statements too.
+        self.call_limit = limit if idle_limit is None else None
         self._connect = connect
         self._size = size
         self._acquire_timeout = acquire_timeout

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import itertools
+import time
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager, suppress
 from typing import TypeVar
 
-from workflow_adapters.errors import BackendError, WorkflowAdapterError
+from workflow_adapters.errors import BackendError, BackendUnavailableError, WorkflowAdapterError
 from workflow_adapters.postgres.connection import Connection, to_the_end
 from workflow_adapters.postgres.detect import PostgresFacts
 from workflow_adapters.postgres.engine import Engine
@@ -18,12 +19,19 @@ T = TypeVar("T")
 
 
 class Session:
-    """An open transaction on a connection, whoever began it. `limit` is the client's, in seconds, on each statement."""
+    """An open transaction on a connection, whoever began it.
 
-    def __init__(self, engine: Engine, connection: Connection, limit: float | None) -> None:
+    `limit` is the client's on each statement, `idle_limit` the server's on the time between two, in seconds.
+    """
+
+    def __init__(
+        self, engine: Engine, connection: Connection, *, limit: float | None, idle_limit: float | None = None
+    ) -> None:
         self._engine = engine
         self._connection = connection
         self._limit = limit
+        self._idle_limit = idle_limit
+        self._used = time.monotonic()
         self._turn = Turn()
         self._savepoints = itertools.count(1)
         self.failure: BaseException | None = None
@@ -64,13 +72,20 @@ class Session:
     async def turn(self) -> AsyncGenerator[None]:
         """Have the connection to oneself. A failure in the block may have cost the transaction, and is remembered."""
         await self._turn.take()
+        idle = time.monotonic() - self._used
         try:
             yield
         except BaseException as error:
             if isinstance(error, BackendError) or not isinstance(error, WorkflowAdapterError):
                 self.failure = error
+            if isinstance(error, BackendUnavailableError) and self._idle_limit is not None and idle >= self._idle_limit:
+                raise BackendUnavailableError(
+                    f"the transaction was idle for {idle:g} s, longer than idle_in_transaction_timeout"
+                    f" ({self._idle_limit:g} s): the server ended it and nothing was written"
+                ) from error.__cause__
             raise
         finally:
+            self._used = time.monotonic()
             self._turn.give()
 
     async def _execute(self, sql: str) -> None:
