@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import sys
 from collections import Counter
 from collections.abc import Sequence
-from importlib.util import find_spec
 from typing import Final, Protocol, TextIO
 
 from conformance.backend import Spec
@@ -48,11 +48,12 @@ class Terminal(Protocol):
 
 def terminal(*, plain: bool = False, trace: bool = False) -> Terminal:
     """The best that this process can show."""
-    if plain or find_spec("rich") is None:
-        return PlainTerminal(sys.stdout, trace=trace)
-    from conformance.reports.rich_terminal import RichTerminal
+    if not plain:
+        with contextlib.suppress(ModuleNotFoundError):
+            from conformance.reports.rich_terminal import RichTerminal
 
-    return RichTerminal(trace=trace)
+            return RichTerminal(trace=trace)
+    return PlainTerminal(sys.stdout, trace=trace)
 
 
 class PlainTerminal:

@@ -1,0 +1,45 @@
+"""What tests of the command line name as targets."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from typing import Any, Final
+
+from conformance.backend import Env, Spec
+from conformance.clause import Port
+from conformance.testcase import case_for
+from tests.conformance.misbehaving import Forgetful, factory_of
+from tests.conformance.pocket_ledger import PocketLedger, pocket
+from workflow_adapters.ports.step_ledger import SupportsClearExcept
+
+make_ledger: Final = pocket
+one: Final = Spec(port=Port.STEP_LEDGER, factory=pocket, name="pocket", capabilities=[SupportsClearExcept])
+several: Final = [one, Spec(port=Port.STEP_LEDGER, factory=factory_of(Forgetful), name="forgetful")]
+Case: Final = case_for(one, module=__name__)
+nothing: Final = 7
+
+
+class Ambiguous(PocketLedger):
+    """Looks like a ledger and like a queue."""
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_"):
+            raise AttributeError(name)
+        return self.clear
+
+
+@asynccontextmanager
+async def ambiguous(env: Env) -> AsyncGenerator[Ambiguous]:
+    yield Ambiguous(env)
+
+
+@asynccontextmanager
+async def portless(_: Env) -> AsyncGenerator[object]:
+    yield object()
+
+
+@asynccontextmanager
+async def broken(_: Env) -> AsyncGenerator[object]:
+    raise OSError("no such host")
+    yield
