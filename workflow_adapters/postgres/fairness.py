@@ -1,0 +1,172 @@
+"""Claims under a cap on the RUNNING jobs of each group, on a schema of ours, by `_groupKey`.
+
+Made like those of `workflow_adapters.postgres.claims`, with $5 the cap. The look makes `found`; of those, `candidate`
+has the ones whose group has room.
+
+The cap is strict. To count in the claiming statement is not enough: its snapshot is older than the locks it takes, so
+two claims may count the same room. So claims of a group take turns. A turn is a number in wa_fairness_turns, which
+every claim of the groups that share the row raises. It is read in the snapshot that counts; then the row is locked on
+the condition that it still has that number, which the server checks on the row's newest version. So a claim that goes
+through has seen every claim of its group that was committed, and no other can be committed before it. Nothing else
+raises the count, so those who acknowledge, sweep or delete have nothing to keep up to date. Rows that are locked are
+passed by: nobody waits, and no deadlock is possible.
+
+A batch takes no more of a group than there is room for: `place` counts the group's jobs. Dead jobs need no room.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final, LiteralString
+
+from workflow_adapters.postgres.claims import ANSWER, CLAIMED, CLOCK, LOCKED
+from workflow_adapters.sql.statement import Statement
+
+TAKE_IN_TURN: Final[LiteralString] = f"""
+    candidate AS MATERIALIZED (
+        SELECT ranked.id, ranked.priority, ranked."createdAt", turns.bucket, turns.turn
+        FROM (
+            SELECT
+                id, priority, "createdAt", wa_lane, wa_group,
+                row_number() OVER (PARTITION BY wa_group ORDER BY priority DESC, "createdAt", id COLLATE "C") AS place
+            FROM found
+            ORDER BY priority DESC, "createdAt", id COLLATE "C"
+            LIMIT 1000
+        ) ranked
+        CROSS JOIN LATERAL (
+            SELECT
+            FROM (
+                SELECT
+                FROM @job_queue r
+                WHERE CASE WHEN r.status = 'RUNNING' THEN r.wa_group END = ranked.wa_group
+                LIMIT (SELECT $5::int)
+            ) running
+            HAVING count(*) + least(ranked.place, $2::int) <= $5::int OR ranked.wa_lane = ''
+            OFFSET 0
+        ) room
+        CROSS JOIN LATERAL (
+            SELECT t.bucket, t.turn
+            FROM @wa_fairness_turns t
+            WHERE t.bucket = hashtext(ranked.wa_group) & 1023
+            OFFSET 0
+        ) turns
+    ),
+    picked AS MATERIALIZED (
+        SELECT locked.id, locked.start, locked.dead, candidate.bucket
+        FROM candidate
+        CROSS JOIN LATERAL (
+            SELECT
+            FROM @wa_fairness_turns t
+            WHERE t.bucket = candidate.bucket AND t.turn = candidate.turn
+            FOR NO KEY UPDATE SKIP LOCKED
+        ) ours
+        CROSS JOIN LATERAL {LOCKED}
+        LIMIT (SELECT $2::int)
+    ),
+    raised AS (
+        UPDATE @wa_fairness_turns t SET turn = t.turn + 1 WHERE t.bucket = ANY (ARRAY(SELECT bucket FROM picked))
+    ),
+    {CLAIMED}"""
+
+# A candidate without an id says that fewer were taken than wanted, and that there may be more than was looked at.
+_ANSWER_OF_HEAD: Final[LiteralString] = f"""
+    seen AS (
+        (
+            SELECT id, priority, "createdAt", turn
+            FROM candidate
+            LIMIT (SELECT CASE WHEN EXISTS (SELECT FROM picked) THEN $3::int ELSE greatest($3::int, 1) END)
+        )
+        UNION ALL
+        SELECT '', NULL, NULL, NULL
+        WHERE (SELECT count(*) FROM picked) < $2::int AND (SELECT count(*) FROM head) >= $4::int
+    )
+    {ANSWER}"""
+
+
+def claim_any_fairly(worker_id: str, limit: int, lookahead: int, window: int, cap: int) -> Statement:
+    """Whatever is due and has room, of the first `window` jobs without a date and the first ones that have one."""
+    return Statement(
+        f"""
+        WITH {CLOCK},
+        head AS MATERIALIZED (
+            (
+                SELECT id, priority, "createdAt", wa_lane, wa_group, "nextPollAt"
+                FROM @job_queue
+                WHERE status = 'PENDING' AND "nextPollAt" IS NULL
+                ORDER BY priority DESC, "createdAt", id COLLATE "C"
+                LIMIT (SELECT $4::int)
+            )
+            UNION ALL
+            (
+                SELECT id, priority, "createdAt", wa_lane, wa_group, "nextPollAt"
+                FROM @job_queue
+                WHERE status = 'PENDING' AND "nextPollAt" IS NOT NULL
+                ORDER BY priority DESC, "createdAt", id COLLATE "C"
+                LIMIT (SELECT $4::int)
+            )
+            UNION
+            (
+                SELECT id, priority, "createdAt", wa_lane, wa_group, "nextPollAt"
+                FROM @job_queue
+                WHERE status = 'PENDING' AND "nextPollAt" IS NOT NULL AND "nextPollAt" <= (SELECT now FROM clock)
+                ORDER BY "nextPollAt"
+                LIMIT (SELECT $4::int)
+            )
+            LIMIT 1000
+        ),
+        found AS (
+            SELECT * FROM head WHERE "nextPollAt" IS NULL OR "nextPollAt" <= (SELECT now FROM clock)
+        ),
+        {TAKE_IN_TURN},
+        {_ANSWER_OF_HEAD}
+        """,
+        (worker_id, limit, lookahead, window, cap),
+    )
+
+
+def claim_served_fairly(worker_id: str, limit: int, lookahead: int, window: int, cap: int, lanes: Sequence[str]) -> Statement:
+    """The same of some lanes only, each looked at for itself."""
+    return Statement(
+        f"""
+        WITH {CLOCK},
+        head AS MATERIALIZED (
+            SELECT job.*
+            FROM unnest((SELECT $6::text[])) served (lane)
+            CROSS JOIN LATERAL (
+                (
+                    SELECT id, priority, "createdAt", wa_lane, wa_group, "nextPollAt"
+                    FROM @job_queue
+                    WHERE status = 'PENDING' AND "nextPollAt" IS NULL
+                      AND wa_lane >= served.lane AND wa_lane <= served.lane
+                    ORDER BY wa_lane, priority DESC, "createdAt", id COLLATE "C"
+                    LIMIT (SELECT $4::int)
+                )
+                UNION ALL
+                (
+                    SELECT id, priority, "createdAt", wa_lane, wa_group, "nextPollAt"
+                    FROM @job_queue
+                    WHERE status = 'PENDING' AND "nextPollAt" IS NOT NULL
+                      AND wa_lane >= served.lane AND wa_lane <= served.lane
+                    ORDER BY wa_lane, priority DESC, "createdAt", id COLLATE "C"
+                    LIMIT (SELECT $4::int)
+                )
+                UNION
+                (
+                    SELECT id, priority, "createdAt", wa_lane, wa_group, "nextPollAt"
+                    FROM @job_queue
+                    WHERE status = 'PENDING' AND "nextPollAt" IS NOT NULL AND "nextPollAt" <= (SELECT now FROM clock)
+                      AND wa_lane >= served.lane AND wa_lane <= served.lane
+                    ORDER BY wa_lane, "nextPollAt"
+                    LIMIT (SELECT $4::int)
+                )
+                LIMIT 1000
+            ) job
+        ),
+        found AS (
+            SELECT * FROM head WHERE "nextPollAt" IS NULL OR "nextPollAt" <= (SELECT now FROM clock)
+        ),
+        {TAKE_IN_TURN},
+        {_ANSWER_OF_HEAD}
+        """,
+        (worker_id, limit, lookahead, window, cap, lanes),
+    )

@@ -1,0 +1,142 @@
+"""What a costly look at the queue saw besides what it took, to be tried before the next look.
+
+A look is costly when its way to the first job that can be had is long: dead entries of the index that an old snapshot
+keeps alive, groups that are full, or, on the bare reference schema, jobs that are not served. Then what was seen lasts
+for ten times as long as the look took, and no longer than 0.9 s, so that no job that can be had waits much longer than
+it would without. It narrows where claims look first and nothing else: whether a job may be had, and whether its group
+has room, is always decided by the claim's own statement. While looks are cheap nothing is remembered, and the order of
+claims is exact.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import OrderedDict, deque
+from collections.abc import Callable, Iterable
+from typing import Final, NamedTuple, TypeAlias
+
+from workflow_adapters.postgres.claim_answer import ClaimAnswer, Seen
+
+Part: TypeAlias = tuple[str, str]
+"""A lane and a group."""
+
+LOOKAHEAD: Final = 250
+_COSTLY_MS: Final = 2.0
+_IN_A_ROW: Final = 3
+_SPARE_IDS: Final = 4
+_PARTS: Final = 4
+_MOST_PARTS: Final = 200
+_SHORTEST: Final = 0.05
+_LONGEST: Final = 0.9
+_MOST_LANE_SETS: Final = 32
+_MOST_RUNNING: Final = 10_000
+
+
+class Recall(NamedTuple):
+    """Candidates for one claim: jobs in order, and parts in which there may be room."""
+
+    ids: list[Seen]
+    parts: list[Part]
+
+
+class Lookahead:
+    """What was seen by claims that serve the same lanes."""
+
+    def __init__(self, now: Callable[[], float] = time.monotonic) -> None:
+        self._now = now
+        self._ids: deque[Seen] = deque()
+        self._parts: deque[Part] = deque(maxlen=_MOST_PARTS)
+        self._looked_at = 0.0
+        self._cost = 0.0
+        self._expires_at = 0.0
+        self._costly_in_a_row = 0
+
+    @property
+    def wanted(self) -> int:
+        """How many candidates the next look is to tell of."""
+        return LOOKAHEAD if self._costly_in_a_row >= _IN_A_ROW else 0
+
+    def recall(self, limit: int) -> Recall | None:
+        """Take out candidates for a claim; None when it is time to look, or nothing is left."""
+        if self._now() >= self._expires_at:
+            self._forget()
+        if not self._ids and not self._parts:
+            return None
+        ids = [self._ids.popleft() for _ in range(min(limit + _SPARE_IDS, len(self._ids)))]
+        return Recall(ids, [self._parts.popleft() for _ in range(min(_PARTS, len(self._parts)))])
+
+    def used(self, recall: Recall, claimed: set[str], taken_parts: Iterable[Part]) -> None:
+        """Put back what a claim did not come to: it stops at its limit. What it passed by is not to be had."""
+        reached = [position for position, seen in enumerate(recall.ids) if seen.id in claimed]
+        last = reached[-1] + 1 if reached else 0 if claimed else len(recall.ids)
+        self._ids.extendleft(reversed(recall.ids[last:]))
+        if claimed:
+            parts = list(recall.parts)
+            for part in taken_parts:
+                if part in parts:
+                    parts.remove(part)
+            self._parts.extendleft(reversed(parts))
+
+    def looked(self, answer: ClaimAnswer) -> None:
+        """A look was made."""
+        self._looked_at = self._now()
+        self._cost = answer.milliseconds / 1000
+        self._costly_in_a_row = self._costly_in_a_row + 1 if answer.milliseconds > _COSTLY_MS else 0
+        self._forget()
+        self._ids.extend(answer.seen)
+        if self._ids or answer.costly:
+            self._expires_at = self._looked_at + min(max(10 * self._cost, _SHORTEST), _LONGEST)
+
+    def came_back(self) -> None:
+        """A job that was claimed once can be had again, perhaps before those that were seen: look soon."""
+        self._expires_at = min(self._expires_at, self._looked_at + 10 * self._cost)
+
+    def came_new(self, priority: int) -> None:
+        """A job was enqueued. It stands behind those of its priority and before those of a lower one."""
+        while self._ids and self._ids[-1].priority < priority:
+            self._ids.pop()
+
+    def made_room(self, part: Part) -> None:
+        if self._now() < self._expires_at:
+            self._parts.append(part)
+
+    def _forget(self) -> None:
+        self._ids.clear()
+        self._parts.clear()
+
+
+class ClaimMemory:
+    """The lookaheads of one bundle, and which group its running jobs are in."""
+
+    def __init__(self, now: Callable[[], float] = time.monotonic) -> None:
+        self._now = now
+        self._lookaheads: OrderedDict[object, Lookahead] = OrderedDict()
+        self._running: OrderedDict[str, Part] = OrderedDict()
+
+    def of(self, lanes: object) -> Lookahead:
+        lookahead = self._lookaheads.get(lanes)
+        if lookahead is None:
+            if len(self._lookaheads) >= _MOST_LANE_SETS:
+                self._lookaheads.popitem(last=False)
+            lookahead = self._lookaheads[lanes] = Lookahead(self._now)
+        return lookahead
+
+    def claimed(self, job_id: str, part: Part) -> None:
+        self._running[job_id] = part
+        if len(self._running) > _MOST_RUNNING:
+            self._running.popitem(last=False)
+
+    def ended(self, job_id: str) -> None:
+        """A job is no longer RUNNING: there is room in its group."""
+        part = self._running.pop(job_id, None)
+        if part is not None:
+            for lookahead in self._lookaheads.values():
+                lookahead.made_room(part)
+
+    def came_back(self) -> None:
+        for lookahead in self._lookaheads.values():
+            lookahead.came_back()
+
+    def came_new(self, priority: int) -> None:
+        for lookahead in self._lookaheads.values():
+            lookahead.came_new(priority)
