@@ -124,7 +124,9 @@ def claim_any_fairly(worker_id: str, limit: int, lookahead: int, window: int, ca
     )
 
 
-def claim_served_fairly(worker_id: str, limit: int, lookahead: int, window: int, cap: int, lanes: Sequence[str]) -> Statement:
+def claim_served_fairly(
+    worker_id: str, limit: int, lookahead: int, window: int, cap: int, lanes: Sequence[str]
+) -> Statement:
     """The same of some lanes only, each looked at for itself."""
     return Statement(
         f"""
