@@ -7,13 +7,11 @@ from datetime import timedelta
 from functools import partial
 from typing import Final
 
-from anyio.lowlevel import checkpoint
-
 from conformance.builders import job
 from conformance.clause import MUST
 from conformance.context import Context
 from conformance.registry import clause
-from conformance.suites.job_queue.scenes import EVERY_LEASE, drain, enqueue_stages, running_job, statuses
+from conformance.suites.job_queue.scenes import drain, drain_patiently, enqueue_stages, running_job, statuses
 from workflow_adapters.errors import BackendBusyError
 from workflow_adapters.ports.job_queue import JobQueue, SupportsDequeueMany
 from workflow_adapters.records.job_queue import DequeueResult
@@ -21,18 +19,6 @@ from workflow_adapters.records.status import JobAckOutcome, Status
 
 _TIME: Final = timedelta(seconds=15)
 _WORKERS: Final = 3
-
-
-async def _drain_patiently(adapter: JobQueue) -> list[DequeueResult]:
-    """Claim until the queue answers None; a race that was lost too often may be tried again."""
-    claims: list[DequeueResult] = []
-    while True:
-        try:
-            claims += await drain(adapter)
-        except BackendBusyError:
-            await checkpoint()
-            continue
-        return claims
 
 
 @clause(
@@ -53,7 +39,7 @@ async def exactly_once(ctx: Context[JobQueue]) -> None:
     workers = await ctx.instances(_WORKERS) * 3
     claims = [
         claimed
-        for taken in await ctx.together(*(partial(_drain_patiently, worker) for worker in workers))
+        for taken in await ctx.together(*(partial(drain_patiently, worker) for worker in workers))
         for claimed in taken
     ]
     twice = [count for count in Counter(claimed.job_id for claimed in claims).values() if count > 1]
@@ -99,85 +85,6 @@ async def one_acknowledgement(ctx: Context[JobQueue]) -> None:
         claimed = await running_job(ctx)
         outcomes = await ctx.together(*(partial(worker.complete, claimed.job_id, claimed.fence) for worker in workers))
         ctx.expect("ACKNOWLEDGED outcomes", outcomes.count(JobAckOutcome.ACKNOWLEDGED)).equals(1)
-
-
-@clause(
-    "JQ-RACE-04",
-    MUST,
-    text="A sweep never undoes an acknowledgement: a job is either completed or released, as the worker was told.",
-    why="A job completed between the sweep's look and its write would run again.",
-    hints=["One conditional UPDATE; no selecting of ids first."],
-    after=["JQ-STALE-01", "JQ-ACK-12"],
-    time_limit=_TIME,
-)
-async def sweep_against_acknowledgement(ctx: Context[JobQueue]) -> None:
-    other = await ctx.second()
-    run_id = await ctx.new_run()
-    await enqueue_stages(ctx, run_id, 24)
-    claims = await drain(ctx.adapter)
-
-    async def sweep() -> None:
-        for _ in range(6):
-            await other.release_stale_jobs(EVERY_LEASE)
-
-    async def acknowledge() -> None:
-        for claimed in claims:
-            outcomes[claimed.stage_id] = await ctx.adapter.complete(claimed.job_id, claimed.fence)
-
-    outcomes: dict[str, JobAckOutcome] = {}
-    await ctx.together(acknowledge, sweep)
-    told = {JobAckOutcome.ACKNOWLEDGED: Status.COMPLETED, JobAckOutcome.SUPERSEDED: Status.PENDING}
-    expected = {stage: told[outcome] for stage, outcome in outcomes.items()}
-    ctx.expect("statuses, by what the workers were told", await statuses(ctx, run_id)).equals(expected)
-
-
-@clause(
-    "JQ-RACE-05",
-    MUST,
-    text="Several sweeps at once count each released job once.",
-    why="Alarms are raised on the number of lost leases.",
-    hints=["The count is that of rows changed by this very statement."],
-    after=["JQ-STALE-01"],
-    time_limit=_TIME,
-)
-async def sweeps(ctx: Context[JobQueue]) -> None:
-    workers = await ctx.instances(_WORKERS) * 2
-    await enqueue_stages(ctx, await ctx.new_run(), 20)
-    await drain(ctx.adapter)
-    counts = await ctx.together(*(partial(worker.release_stale_jobs, EVERY_LEASE) for worker in workers))
-    left = await ctx.adapter.release_stale_jobs(EVERY_LEASE)
-    ctx.expect("jobs released, over all sweeps", sum(counts) + left).equals(20)
-
-
-@clause(
-    "JQ-RACE-06",
-    MUST,
-    text="A cancellation that races with claims leaves each job either cancelled or with the worker that got it.",
-    why="A worker would run a job that reads as cancelled, and its acknowledgement would be refused.",
-    hints=["The cancellation's UPDATE looks at the status itself, not at a list made before."],
-    after=["JQ-CANCEL-01", "JQ-RACE-01"],
-    time_limit=_TIME,
-)
-async def cancellation_against_claims(ctx: Context[JobQueue]) -> None:
-    other = await ctx.second()
-    run_id = await ctx.new_run()
-    await enqueue_stages(ctx, run_id, 24)
-    taken: list[DequeueResult] = []
-    counted: list[int] = []
-
-    async def claims() -> None:
-        taken.extend(await _drain_patiently(ctx.adapter))
-
-    async def cancellation() -> None:
-        counted.append(await other.cancel_by_run(run_id))
-
-    await ctx.together(claims, cancellation)
-    found = await statuses(ctx, run_id)
-    running = {stage for stage, status in found.items() if status is Status.RUNNING}
-    cancelled = {stage for stage, status in found.items() if status is Status.CANCELLED}
-    ctx.expect("stages running", running).equals({claimed.stage_id for claimed in taken})
-    ctx.expect("jobs cancelled, as counted", counted).equals([len(cancelled)])
-    ctx.expect("jobs claimed and cancelled", len(running) + len(cancelled)).equals(24)
 
 
 @clause(

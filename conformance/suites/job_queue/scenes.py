@@ -6,8 +6,11 @@ from collections.abc import Sequence
 from datetime import timedelta
 from typing import Any, Final
 
+from anyio.lowlevel import checkpoint
+
 from conformance.builders import job
 from conformance.context import Context
+from workflow_adapters.errors import BackendBusyError
 from workflow_adapters.inputs.runs import Serves
 from workflow_adapters.ports.job_queue import JobQueue
 from workflow_adapters.records.job_queue import DequeueResult, JobRecord
@@ -66,6 +69,18 @@ async def drain(adapter: JobQueue, serves: Serves = None) -> list[DequeueResult]
     while (claimed := await adapter.dequeue(serves)) is not None:
         claims.append(claimed)
     return claims
+
+
+async def drain_patiently(adapter: JobQueue) -> list[DequeueResult]:
+    """Claim until the queue answers None; a race that was lost too often may be tried again."""
+    claims: list[DequeueResult] = []
+    while True:
+        try:
+            claims += await drain(adapter)
+        except BackendBusyError:
+            await checkpoint()
+            continue
+        return claims
 
 
 def stage_ids(claims: Sequence[DequeueResult]) -> list[str]:

@@ -2,26 +2,20 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
 from typing import Final
 
 import anyio
 from anyio.lowlevel import checkpoint
 
 from conformance.builders import run
-from conformance.clause import MUST, Options, Requires
+from conformance.clause import MUST
 from conformance.context import Context
 from conformance.registry import clause
-from conformance.suites.workflow_persistence.scenes import run_of
-from workflow_adapters.errors import BackendBusyError, UsageError
+from conformance.suites.workflow_persistence.scenes import Broken, run_of
+from workflow_adapters.errors import UsageError
 from workflow_adapters.ports.workflow_persistence import WorkflowPersistence
 
-_ONE_WRITER: Final = (Requires("writers", "one"),)
 _A_FEW_TURNS: Final = 20
-
-
-class _Broken(Exception):  # noqa: N818 - what a host raises is no error of ours
-    """Raised by a block that is to be rolled back."""
 
 
 async def _exist(ctx: Context[WorkflowPersistence], *ids: str) -> list[bool]:
@@ -40,10 +34,10 @@ async def inner_failure(ctx: Context[WorkflowPersistence]) -> None:
     before, inside, after = (ctx.new_id("run") for _ in range(3))
     async with ctx.adapter.transaction() as tx:
         await tx.create_run(run(id=before))
-        with ctx.raises(_Broken, "the inner block"):
+        with ctx.raises(Broken, "the inner block"):
             async with tx.transaction() as inner:
                 await inner.create_run(run(id=inside))
-                raise _Broken
+                raise Broken
         await tx.create_run(run(id=after))
     ctx.expect("runs before, inside and after", await _exist(ctx, before, inside, after)).equals([True, False, True])
 
@@ -63,10 +57,10 @@ async def outer_failure(ctx: Context[WorkflowPersistence]) -> None:
         await inner.create_run(run(id=inside))
         return 7
 
-    with ctx.raises(_Broken, "the outer block"):
+    with ctx.raises(Broken, "the outer block"):
         async with ctx.adapter.transaction() as tx:
             ctx.expect("the inner value", await tx.with_transaction(inner_work)).equals(7)
-            raise _Broken
+            raise Broken
     ctx.expect("the run of the inner block", await _exist(ctx, inside)).equals([False])
 
 
@@ -84,10 +78,10 @@ async def three_deep(ctx: Context[WorkflowPersistence]) -> None:
         await tx.create_run(run(id=first))
         async with tx.transaction() as middle:
             await middle.create_run(run(id=second))
-            with ctx.raises(_Broken, "the innermost block"):
+            with ctx.raises(Broken, "the innermost block"):
                 async with middle.transaction() as inner:
                     await inner.create_run(run(id=third))
-                    raise _Broken
+                    raise Broken
             async with middle.transaction() as inner:
                 await inner.create_run(run(id=fourth))
     ctx.expect("runs", await _exist(ctx, first, second, third, fourth)).equals([True, True, False, True])
@@ -127,13 +121,13 @@ async def outer_tx_from_outside(ctx: Context[WorkflowPersistence]) -> None:
     async with ctx.adapter.transaction() as tx:
 
         async def block() -> None:
-            with ctx.raises(_Broken, "the inner block"):
+            with ctx.raises(Broken, "the inner block"):
                 async with tx.transaction() as inner:
                     opened.set()
                     for _ in range(_A_FEW_TURNS):
                         await inner.get_run(written)
                     order.append("block")
-                    raise _Broken
+                    raise Broken
 
         async def call() -> None:
             await opened.wait()
@@ -168,7 +162,7 @@ async def two_inner_blocks(ctx: Context[WorkflowPersistence]) -> None:
                 await inner.create_run(run(id=run_id))
                 inside.remove(run_id)
                 if fails:
-                    raise _Broken
+                    raise Broken
 
         outcomes = await ctx.settled(lambda: block(undone, True), lambda: block(kept, False))
         ctx.expect("outcome of the second block", outcomes[1]).is_none()
@@ -193,87 +187,3 @@ async def after_an_inner_block(ctx: Context[WorkflowPersistence]) -> None:
             await inner.create_run(run(id=written))
         await tx.create_run(run(id=written))
     await run_of(ctx, written)
-
-
-@clause(
-    "WP-TX-28",
-    MUST,
-    text="On a backend with one writer, a write on the outer adapter from inside a block is a UsageError at once.",
-    why="It could only wait for itself: the process would stand still until the timeout.",
-    hints=["Check whether the running task is inside a transaction of this store before waiting."],
-    needs=_ONE_WRITER,
-    after=["WP-TX-01"],
-)
-async def outer_write_inside(ctx: Context[WorkflowPersistence]) -> None:
-    written, refused = ctx.new_id("run"), ctx.new_id("run")
-    async with ctx.adapter.transaction() as tx:
-        await tx.create_run(run(id=written))
-        with ctx.raises(UsageError, "create_run on the outer adapter"):
-            await ctx.adapter.create_run(run(id=refused))
-        ctx.expect("a read on the outer adapter", await ctx.adapter.get_run(written)).is_none()
-    ctx.expect("runs", await _exist(ctx, written, refused)).equals([True, False])
-
-
-@clause(
-    "WP-TX-29",
-    MUST,
-    text="On a backend with one writer, a write from another task waits for the transaction's end, and then counts.",
-    why="Writers that fail instead of waiting make every busy moment an error.",
-    hints=["Wait for the writer's turn, up to busy_timeout."],
-    needs=_ONE_WRITER,
-    after=["WP-TX-28"],
-)
-async def outer_write_from_outside(ctx: Context[WorkflowPersistence]) -> None:
-    inside, beside = ctx.new_id("run"), ctx.new_id("run")
-    order: list[str] = []
-    opened = anyio.Event()
-
-    async def transaction() -> None:
-        async with ctx.adapter.transaction() as tx:
-            opened.set()
-            for _ in range(_A_FEW_TURNS):
-                await tx.get_run(inside)
-            await tx.create_run(run(id=inside))
-            order.append("transaction")
-
-    async def write() -> None:
-        await opened.wait()
-        await ctx.adapter.create_run(run(id=beside))
-        order.append("write")
-
-    await ctx.together(transaction, write)
-    ctx.expect("the order of their ends", order).equals(["transaction", "write"])
-    ctx.expect("runs", await _exist(ctx, inside, beside)).equals([True, True])
-
-
-@clause(
-    "WP-TX-30",
-    MUST,
-    text="A write that waits longer than busy_timeout for another transaction raises BackendBusyError.",
-    why="A wait without an end hangs the service; None or a driver's error in its place is misread.",
-    hints=["A deadline on the wait; nothing was written."],
-    needs=_ONE_WRITER,
-    after=["WP-TX-29"],
-    options=Options(busy_timeout=timedelta(milliseconds=30)),
-)
-async def too_long(ctx: Context[WorkflowPersistence]) -> None:
-    other = await ctx.second()
-    inside, beside = ctx.new_id("run"), ctx.new_id("run")
-    opened, waited = anyio.Event(), anyio.Event()
-
-    async def transaction() -> None:
-        async with ctx.adapter.transaction() as tx:
-            await tx.create_run(run(id=inside))
-            opened.set()
-            await waited.wait()
-
-    async def write() -> None:
-        await opened.wait()
-        try:
-            with ctx.raises(BackendBusyError, "create_run beside a transaction that does not end"):
-                await other.create_run(run(id=beside))
-        finally:
-            waited.set()
-
-    await ctx.together(transaction, write)
-    ctx.expect("runs", await _exist(ctx, inside, beside)).equals([True, False])

@@ -19,6 +19,10 @@ MINUTE: Final = timedelta(minutes=1)
 HOUR: Final = timedelta(hours=1)
 
 
+class Broken(Exception):  # noqa: N818 - what a host raises is no error of ours
+    """Raised inside a block that is to be rolled back."""
+
+
 async def new_run(ctx: Context[WorkflowPersistence], **fields: Any) -> WorkflowRunRecord:
     """Create a run under a fresh id."""
     return await ctx.adapter.create_run(run(**({"id": ctx.new_id("run")} | fields)))

@@ -2,27 +2,21 @@
 
 from __future__ import annotations
 
-from functools import partial
-
 import anyio
 
 from conformance.builders import annotation, event, run
 from conformance.clause import MUST
 from conformance.context import Context
 from conformance.registry import clause
-from conformance.suites.workflow_persistence.scenes import new_run, run_of
+from conformance.suites.workflow_persistence.scenes import Broken, new_run, run_of
 from workflow_adapters.errors import UsageError
 from workflow_adapters.inputs.runs import UpdateRunInput
 from workflow_adapters.ports.workflow_persistence import WorkflowPersistence
 from workflow_adapters.records.status import Status
 
 
-class _Broken(Exception):  # noqa: N818 - what a host raises is no error of ours
-    """Raised by a block that is to be rolled back."""
-
-
 class _Killed(BaseException):
-    """The same, past every `except Exception`."""
+    """As Broken, past every `except Exception`."""
 
 
 @clause(
@@ -70,7 +64,7 @@ async def returns_the_value(ctx: Context[WorkflowPersistence]) -> None:
 )
 async def rolls_back(ctx: Context[WorkflowPersistence]) -> None:
     stored = await new_run(ctx)
-    for error in (_Broken("x"), _Killed("x")):
+    for error in (Broken("x"), _Killed("x")):
         run_id = ctx.new_id("run")
 
         async def work(tx: WorkflowPersistence, created: str = run_id, raised: BaseException = error) -> None:
@@ -96,8 +90,8 @@ async def rolls_back(ctx: Context[WorkflowPersistence]) -> None:
     after=["WP-TX-03"],
 )
 async def context_manager_rolls_back(ctx: Context[WorkflowPersistence]) -> None:
-    run_id, error = ctx.new_id("run"), _Broken("x")
-    with ctx.raises(_Broken, "the block") as raised:
+    run_id, error = ctx.new_id("run"), Broken("x")
+    with ctx.raises(Broken, "the block") as raised:
         async with ctx.adapter.transaction() as tx:
             await tx.create_run(run(id=run_id))
             raise error
@@ -153,62 +147,16 @@ async def after_its_end(ctx: Context[WorkflowPersistence]) -> None:
     handles: dict[str, WorkflowPersistence] = {}
     async with ctx.adapter.transaction() as tx:
         handles["committed"] = tx
-    with ctx.raises(_Broken, "the block"):
+    with ctx.raises(Broken, "the block"):
         async with ctx.adapter.transaction() as tx:
             handles["rolled back"] = tx
-            raise _Broken
+            raise Broken
     for shown, tx in handles.items():
         with ctx.raises(UsageError, f"create_run on a tx that was {shown}"):
             await tx.create_run(run(id=run_id))
         with ctx.raises(UsageError, f"get_run on a tx that was {shown}"):
             await tx.get_run(run_id)
     ctx.expect("the run", await ctx.adapter.get_run(run_id)).is_none()
-
-
-@clause(
-    "WP-TX-08",
-    MUST,
-    text="Concurrent calls on one tx are run one after the other, and all of them count.",
-    why="Hosts gather their writes; drivers answer with 'another operation is in progress' and lose the transaction.",
-    hints=["A lock per transaction."],
-    after=["WP-TX-01"],
-)
-async def concurrent_calls(ctx: Context[WorkflowPersistence]) -> None:
-    ids = [ctx.new_id("run") for _ in range(9)]
-    async with ctx.adapter.transaction() as tx:
-        await ctx.together(*(partial(tx.create_run, run(id=run_id)) for run_id in ids))
-        await ctx.together(*(partial(tx.get_run, run_id) for run_id in ids))
-    missing = [run_id for run_id in ids if await ctx.adapter.get_run(run_id) is None]
-    ctx.expect("runs that are missing", missing).is_empty()
-
-
-@clause(
-    "WP-TX-09",
-    MUST,
-    text="Many transactions at once all succeed, each with its own writes.",
-    why="A connection shared by tasks commits one's half-written work with the other's.",
-    hints=["One connection per transaction, or one transaction at a time."],
-    after=["WP-TX-01"],
-)
-async def concurrent_transactions(ctx: Context[WorkflowPersistence]) -> None:
-    adapters = await ctx.instances(2) * 6
-    stored = await new_run(ctx)
-    ids = [ctx.new_id("run") for _ in adapters]
-
-    async def work(adapter: WorkflowPersistence, run_id: str, fails: bool) -> None:
-        async with adapter.transaction() as tx:
-            await tx.create_run(run(id=run_id))
-            await tx.update_run(stored.id, UpdateRunInput(total_tokens=1))
-            if fails:
-                raise _Broken
-
-    pairs = zip(adapters, ids, strict=True)
-    outcomes = await ctx.settled(*(partial(work, one, run_id, n % 3 == 0) for n, (one, run_id) in enumerate(pairs)))
-    wrong = [outcome for outcome in outcomes if outcome is not None and not isinstance(outcome, _Broken)]
-    ctx.expect("errors", wrong).is_empty()
-    found = [await ctx.adapter.get_run(run_id) is not None for run_id in ids]
-    ctx.expect("runs that were created", found).equals([n % 3 != 0 for n in range(len(ids))])
-    ctx.expect("updates of the common run", (await run_of(ctx, stored.id)).version - 1).equals(sum(found))
 
 
 @clause(
@@ -241,37 +189,10 @@ async def cancelled(ctx: Context[WorkflowPersistence]) -> None:
 async def no_gap(ctx: Context[WorkflowPersistence]) -> None:
     run_id = ctx.new_id("run")
     await ctx.adapter.append_outbox_events([event(run_id)])
-    with ctx.raises(_Broken, "the block"):
+    with ctx.raises(Broken, "the block"):
         async with ctx.adapter.transaction() as tx:
             await tx.append_outbox_events([event(run_id), event(run_id)])
-            raise _Broken
+            raise Broken
     await ctx.adapter.append_outbox_events([event(run_id)])
     listed = await ctx.adapter.get_unpublished_outbox_events()
     ctx.expect("sequences", [one.sequence for one in listed]).equals([1, 2])
-
-
-@clause(
-    "WP-TX-12",
-    MUST,
-    text="Events that transactions append for one run at once are numbered without gap, whichever of them fail.",
-    why="The number is taken before it is known whether the transaction commits.",
-    hints=["The lock on the run lasts until commit."],
-    after=["WP-TX-11"],
-)
-async def racing_appends(ctx: Context[WorkflowPersistence]) -> None:
-    adapters = await ctx.instances(3) * 4
-    run_id = ctx.new_id("run")
-
-    async def work(adapter: WorkflowPersistence, fails: bool) -> None:
-        async with adapter.transaction() as tx:
-            await tx.create_run(run())
-            await tx.append_outbox_events([event(run_id), event(run_id)])
-            if fails:
-                raise _Broken
-
-    outcomes = await ctx.settled(*(partial(work, one, n % 3 == 0) for n, one in enumerate(adapters)))
-    wrong = [outcome for outcome in outcomes if outcome is not None and not isinstance(outcome, _Broken)]
-    ctx.expect("errors", wrong).is_empty()
-    listed = await ctx.adapter.get_unpublished_outbox_events()
-    expected = 2 * sum(outcome is None for outcome in outcomes)
-    ctx.expect("sequences", [one.sequence for one in listed]).equals(list(range(1, expected + 1)))
