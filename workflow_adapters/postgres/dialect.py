@@ -11,12 +11,15 @@ from typing import Any
 
 from workflow_adapters.inputs.runs import ServedDefinition
 from workflow_adapters.postgres.ai_call_rows import insert_ai_calls, insert_ai_calls_without_costs
+from workflow_adapters.postgres.operations import PostgresOperationStatements
 from workflow_adapters.postgres.style import instant_text
+from workflow_adapters.records.status import Status
+from workflow_adapters.sql.conditions import Conditions
 from workflow_adapters.sql.dialect import Values
 from workflow_adapters.sql.statement import Operation, Row, Statement
 
 
-class PostgresDialect:
+class PostgresDialect(PostgresOperationStatements):
     """Lists as arrays that unnest takes apart, and row locks that a claim passes by."""
 
     def claim_next_pending_run(self, now: datetime, serves: Sequence[ServedDefinition] | None) -> Statement:
@@ -60,6 +63,25 @@ class PostgresDialect:
             RETURNING @run.columns
             """,
             (now, *_pairs(serves)),
+        )
+
+    def list_runs_for_purge(self, cutoff: datetime, statuses: Sequence[Status], limit: int) -> Statement:
+        return Statement(
+            """
+            WITH purgeable AS (
+                SELECT id, "workflowType", status, coalesce("completedAt", "updatedAt") AS finished
+                FROM @workflow_runs
+                WHERE status = ANY($3::text[]::@Status[])
+                  AND coalesce("completedAt", "updatedAt") <= $1::text::timestamp
+                ORDER BY coalesce("completedAt", "updatedAt"), id COLLATE "C"
+                LIMIT $2::int
+            )
+            SELECT p.id, p."workflowType", p.status::text, s.id
+            FROM purgeable p
+            LEFT JOIN @workflow_stages s ON s."workflowRunId" = p.id
+            ORDER BY p.finished, p.id COLLATE "C", s."executionGroup", s."stageNumber", s.id COLLATE "C"
+            """,
+            (cutoff, limit, statuses),
         )
 
     def get_suspended_stages(self, before: datetime, limit: int, serves: Sequence[ServedDefinition]) -> Statement:
@@ -132,77 +154,19 @@ class PostgresDialect:
             (batch_id,),
         )
 
-    def sum_ai_calls(self, least: str, after: str | None) -> Operation[Sequence[Row]]:
+    def sum_ai_calls(self, where: Conditions) -> Operation[Sequence[Row]]:
         # A plain cast from double to numeric keeps 15 digits; the text has all of them.
         return (
             yield Statement(
-                """
+                f"""
                 SELECT "modelKey", count(*), sum("inputTokens"), sum("outputTokens"), sum(cost::text::numeric)::text
                 FROM @ai_calls
-                WHERE topic COLLATE "C" >= $1::text AND ($2::text IS NULL OR topic COLLATE "C" < $2::text)
+                WHERE true{where.text}
                 GROUP BY "modelKey"
                 ORDER BY "modelKey" COLLATE "C"
                 """,
-                (least, after),
+                tuple(where.args),
             )
-        )
-
-    def queue_stats(self, now: datetime) -> Statement:  # jobs are stamped with the database's clock
-        return Statement(
-            """
-            SELECT status::text, count(*) FROM @job_queue GROUP BY status
-            UNION ALL
-            SELECT 'due', @ms(min("createdAt")) FROM @job_queue WHERE status = 'PENDING' AND "nextPollAt" IS NULL
-            UNION ALL
-            SELECT 'due', @ms(min("nextPollAt"))
-            FROM @job_queue
-            WHERE status = 'PENDING' AND "nextPollAt" <= (SELECT clock_timestamp() AT TIME ZONE 'UTC')
-            UNION ALL
-            SELECT 'locked', @ms(min("lockedAt")) FROM @job_queue WHERE status = 'RUNNING'
-            """
-        )
-
-    def requeue_job(self, job_id: str, now: datetime) -> Statement:
-        return Statement(
-            """
-            UPDATE @job_queue
-            SET status = 'PENDING', attempt = 0, "workerId" = NULL, "lockedAt" = NULL, "completedAt" = NULL,
-                "nextPollAt" = NULL, "updatedAt" = date_trunc('milliseconds', clock_timestamp() AT TIME ZONE 'UTC')
-            WHERE id = $1 AND status::text IN ('FAILED', 'CANCELLED')
-            RETURNING id
-            """,
-            (job_id,),
-        )
-
-    def cancel_job(self, job_id: str, now: datetime) -> Statement:
-        return Statement(
-            """
-            UPDATE @job_queue
-            SET status = 'CANCELLED', "completedAt" = clock.now, "updatedAt" = clock.now
-            FROM (SELECT date_trunc('milliseconds', clock_timestamp() AT TIME ZONE 'UTC') AS now) AS clock
-            WHERE id = $1 AND status::text IN ('PENDING', 'SUSPENDED')
-            RETURNING id
-            """,
-            (job_id,),
-        )
-
-    def purge_idempotency_keys(self, completed: bool, acquired_before: datetime, limit: int) -> Statement:
-        return Statement(
-            """
-            WITH old AS MATERIALIZED (
-                SELECT id
-                FROM @idempotency_keys
-                WHERE "createdAt" < $2::text::timestamp
-                  AND (result->>'__workflowEngineState' IS DISTINCT FROM 'in_progress') = $1::boolean
-                ORDER BY "createdAt", id COLLATE "C"
-                LIMIT $3::int
-                FOR UPDATE SKIP LOCKED
-            )
-            DELETE FROM @idempotency_keys
-            WHERE id IN (SELECT id FROM old)
-            RETURNING id
-            """,
-            (completed, acquired_before, limit),
         )
 
 

@@ -10,13 +10,12 @@ from workflow_adapters.arguments import enforces
 from workflow_adapters.inputs.ai_call_logger import CreateAICallInput
 from workflow_adapters.ports.ai_call_logger import AICallLogger, SupportsListCalls
 from workflow_adapters.records.ai_call_logger import AICallRecord, AIHelperStats, ModelStats
-from workflow_adapters.sql.conditions import Conditions, after_prefix
+from workflow_adapters.sql.conditions import Conditions
 from workflow_adapters.sql.database import Database, SqlPort
 from workflow_adapters.sql.exact_decimals import total_of
 from workflow_adapters.sql.results import every
 from workflow_adapters.sql.statement import Operation, Row, Statement
 from workflow_adapters.sql.tables import AI_CALL
-from workflow_adapters.unset import Unset
 
 
 class LoggedCalls(Protocol):
@@ -41,11 +40,11 @@ class SqlAICallLogger(SqlPort):
 
     async def get_stats(self, topic_prefix: str) -> AIHelperStats:
         await self._calls.flush()
-        after = after_prefix(topic_prefix)
-        upper = None if isinstance(after, Unset) else after
+        where = Conditions(first=1)
+        where.starts_with(AI_CALL["topic"], topic_prefix)
 
         def operation() -> Operation[AIHelperStats]:
-            return _stats((yield from self._database.dialect.sum_ai_calls(topic_prefix, upper)))
+            return _stats((yield from self._database.dialect.sum_ai_calls(where)))
 
         return await self._database.read(operation)
 

@@ -7,6 +7,8 @@ from datetime import datetime
 from typing import Protocol, TypeAlias
 
 from workflow_adapters.inputs.runs import ServedDefinition
+from workflow_adapters.records.status import Status
+from workflow_adapters.sql.conditions import Conditions
 from workflow_adapters.sql.statement import Argument, Operation, Row, Statement
 
 Values: TypeAlias = "tuple[Argument, ...]"
@@ -18,6 +20,10 @@ class Dialect(Protocol):
 
     def claim_next_pending_run(self, now: datetime, serves: Sequence[ServedDefinition] | None) -> Statement:
         """Take the next PENDING run and return its ``@run.columns``. Waits for no lock and takes one run at most."""
+        ...
+
+    def list_runs_for_purge(self, cutoff: datetime, statuses: Sequence[Status], limit: int) -> Statement:
+        """Rows of (run id, workflow type, status, stage id or null), a row per stage, in the order of the listing."""
         ...
 
     def get_suspended_stages(self, before: datetime, limit: int, serves: Sequence[ServedDefinition]) -> Statement:
@@ -46,8 +52,8 @@ class Dialect(Protocol):
         """One row, or none: whether a call carries the batch id, in its column or as a string in its metadata."""
         ...
 
-    def sum_ai_calls(self, least: str, after: str | None) -> Operation[Sequence[Row]]:
-        """Sums over the calls with ``least <= topic < after`` bytewise, by model key.
+    def sum_ai_calls(self, where: Conditions) -> Operation[Sequence[Row]]:
+        """Sums over the calls that meet the conditions, by model key.
 
         A row is (model key, calls, input tokens, output tokens, cost): the cost is the text of the exact decimal sum of
         the shortest decimal forms of the stored doubles.
@@ -68,6 +74,10 @@ class Dialect(Protocol):
 
     def cancel_job(self, job_id: str, now: datetime) -> Statement:
         """PENDING or SUSPENDED to CANCELLED; returns a row if it did. `now` as for queue_stats."""
+        ...
+
+    def purge_jobs(self, finished_before: datetime, limit: int) -> Statement:
+        """Delete finished jobs, the oldest first, and return a row for each."""
         ...
 
     def purge_idempotency_keys(self, completed: bool, acquired_before: datetime, limit: int) -> Statement:

@@ -15,25 +15,7 @@ from workflow_adapters.sql.statement import Statement
 @enforces(Operations)
 class SqlRetention(SqlPort):
     async def purge_jobs(self, finished_before: datetime, limit: int) -> int:
-        return await self._purge(
-            Statement(
-                """
-                WITH old AS MATERIALIZED (
-                    SELECT id
-                    FROM @job_queue
-                    WHERE status IN ('COMPLETED', 'FAILED', 'CANCELLED', 'SKIPPED')
-                      AND coalesce("completedAt", "updatedAt") < $1::text::timestamp
-                    ORDER BY coalesce("completedAt", "updatedAt"), id COLLATE "C"
-                    LIMIT $2::int
-                    FOR UPDATE SKIP LOCKED
-                )
-                DELETE FROM @job_queue
-                WHERE id IN (SELECT id FROM old)
-                RETURNING id
-                """,
-                (finished_before, limit),
-            )
-        )
+        return await self._purge(self._database.dialect.purge_jobs(finished_before, limit))
 
     async def purge_outbox_events(self, published_before: datetime, limit: int) -> int:
         return await self._purge(

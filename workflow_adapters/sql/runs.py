@@ -101,23 +101,7 @@ class SqlRuns(SqlPort):
         return serves if facts.definition_versions else None
 
     async def list_runs_for_purge(self, cutoff: datetime, statuses: Sequence[Status], limit: int) -> list[PurgeableRun]:
-        statement = Statement(
-            """
-            WITH purgeable AS (
-                SELECT id, "workflowType", status, coalesce("completedAt", "updatedAt") AS finished
-                FROM @workflow_runs
-                WHERE status = ANY($3::text[]::@Status[])
-                  AND coalesce("completedAt", "updatedAt") <= $1::text::timestamp
-                ORDER BY coalesce("completedAt", "updatedAt"), id COLLATE "C"
-                LIMIT $2::int
-            )
-            SELECT p.id, p."workflowType", p.status::text, s.id
-            FROM purgeable p
-            LEFT JOIN @workflow_stages s ON s."workflowRunId" = p.id
-            ORDER BY p.finished, p.id COLLATE "C", s."executionGroup", s."stageNumber", s.id COLLATE "C"
-            """,
-            (cutoff, limit, statuses),
-        )
+        statement = self._database.dialect.list_runs_for_purge(cutoff, statuses, limit)
         return await self._database.read(lambda: _purgeable_runs(statement))
 
     async def delete_run(self, id: str) -> None:

@@ -6,10 +6,12 @@ from collections.abc import Sequence
 from decimal import Decimal
 from typing import Final
 
+from workflow_adapters.sql.conditions import Conditions
 from workflow_adapters.sql.exact_decimals import add_exactly
 from workflow_adapters.sql.statement import Operation, Row, Statement
 
 _PAGE: Final = 1000
+"""The LIMIT of the statement."""
 
 
 class _ModelSums:
@@ -24,20 +26,20 @@ class _ModelSums:
         self.cost = add_exactly(self.cost, float(row[4] or 0))
 
 
-def sum_in_pages(least: str, after: str | None) -> Operation[Sequence[Row]]:
+def sum_in_pages(where: Conditions) -> Operation[Sequence[Row]]:
     """What `SqliteDialect.sum_ai_calls` answers."""
     models: dict[str, _ModelSums] = {}
     last_row = -1
     while True:
         rows = yield Statement(
-            """
+            f"""
             SELECT rowid, "modelKey", "inputTokens", "outputTokens", cost
             FROM @ai_calls
-            WHERE rowid > $3 AND topic >= $1 AND ($2 IS NULL OR topic < $2)
+            WHERE rowid > {where.next_placeholder}{where.text}
             ORDER BY rowid
-            LIMIT $4
+            LIMIT 1000
             """,
-            (least, after, last_row, _PAGE),
+            (*where.args, last_row),
         )
         for row in rows:
             last_row = int(row[0] or 0)

@@ -1,6 +1,7 @@
 """The statements that are SQLite's own.
 
-`workflow_adapters.postgres.dialect` has the same statements in the same order, so that the two can be compared.
+`workflow_adapters.postgres.dialect` has the same statements in the same order, so that the two can be compared. A
+statement names its index where SQLite, which has no statistics here, would take another and sort.
 """
 
 from __future__ import annotations
@@ -10,12 +11,15 @@ from collections.abc import Sequence
 from datetime import datetime
 
 from workflow_adapters.inputs.runs import ServedDefinition
+from workflow_adapters.records.status import Status
+from workflow_adapters.sql.conditions import Conditions
 from workflow_adapters.sql.dialect import Values
 from workflow_adapters.sql.statement import Operation, Row, Statement
 from workflow_adapters.sqlite.ai_call_sums import sum_in_pages
+from workflow_adapters.sqlite.operations import SqliteOperationStatements
 
 
-class SqliteDialect:
+class SqliteDialect(SqliteOperationStatements):
     """Lists as JSON text that json_each takes apart; no locks, because a write transaction holds the file."""
 
     def __init__(self, *, own_functions: bool) -> None:
@@ -31,7 +35,7 @@ class SqliteDialect:
                 WHERE status = 'PENDING'
                   AND id = (
                       SELECT id
-                      FROM @workflow_runs
+                      FROM @workflow_runs INDEXED BY wa_runs_pending
                       WHERE status = 'PENDING'
                       ORDER BY priority DESC, "createdAt", id
                       LIMIT 1
@@ -50,7 +54,7 @@ class SqliteDialect:
             WHERE status = 'PENDING'
               AND id = (
                   SELECT id
-                  FROM @workflow_runs
+                  FROM @workflow_runs INDEXED BY wa_runs_pending
                   WHERE status = 'PENDING'
                     AND (
                         ("definitionVersion" IS NULL AND "workflowId" IN (SELECT workflow_id FROM served))
@@ -64,6 +68,25 @@ class SqliteDialect:
             (now, _pairs(serves)),
         )
 
+    def list_runs_for_purge(self, cutoff: datetime, statuses: Sequence[Status], limit: int) -> Statement:
+        return Statement(
+            """
+            WITH purgeable AS (
+                SELECT id, "workflowType", status, coalesce("completedAt", "updatedAt") AS finished
+                FROM @workflow_runs INDEXED BY wa_runs_finished
+                WHERE status IN ('COMPLETED', 'FAILED', 'CANCELLED') AND status = ANY($3::text[])
+                  AND coalesce("completedAt", "updatedAt") <= $1
+                ORDER BY coalesce("completedAt", "updatedAt"), id
+                LIMIT $2
+            )
+            SELECT p.id, p."workflowType", p.status, s.id
+            FROM purgeable p
+            LEFT JOIN @workflow_stages s ON s."workflowRunId" = p.id
+            ORDER BY p.finished, p.id, s."executionGroup", s."stageNumber", s.id
+            """,
+            (cutoff, limit, statuses),
+        )
+
     def get_suspended_stages(self, before: datetime, limit: int, serves: Sequence[ServedDefinition]) -> Statement:
         return Statement(
             """
@@ -71,8 +94,8 @@ class SqliteDialect:
                 SELECT json_extract(value, '$[0]'), json_extract(value, '$[1]') FROM json_each($3)
             )
             SELECT @stage.columns(s)
-            FROM @workflow_stages s
-            JOIN @workflow_runs r ON r.id = s."workflowRunId"
+            FROM @workflow_stages s INDEXED BY wa_stages_suspended
+            CROSS JOIN @workflow_runs r ON r.id = s."workflowRunId"
             WHERE s.status = 'SUSPENDED' AND s."nextPollAt" <= $1
               AND (
                   (r."definitionVersion" IS NULL AND r."workflowId" IN (SELECT workflow_id FROM served))
@@ -136,82 +159,28 @@ class SqliteDialect:
             """
             SELECT 1 FROM @ai_calls WHERE "batchId" = $1
             UNION ALL
-            SELECT 1 FROM @ai_calls
-            WHERE "batchId" IS NULL AND json_extract(metadata, '$.batchId') = $1
+            SELECT 1 FROM @ai_calls INDEXED BY wa_calls_batch
+            WHERE "batchId" IS NULL AND metadata IS NOT NULL AND json_extract(metadata, '$.batchId') = $1
               AND json_type(metadata, '$.batchId') = 'text'
             LIMIT 1
             """,
             (batch_id,),
         )
 
-    def sum_ai_calls(self, least: str, after: str | None) -> Operation[Sequence[Row]]:
+    def sum_ai_calls(self, where: Conditions) -> Operation[Sequence[Row]]:
         if not self._own_functions:
-            return (yield from sum_in_pages(least, after))
+            return (yield from sum_in_pages(where))
         return (
             yield Statement(
-                """
+                f"""
                 SELECT "modelKey", count(*), sum("inputTokens"), sum("outputTokens"), wa_exact_sum(cost)
                 FROM @ai_calls
-                WHERE topic >= $1 AND ($2 IS NULL OR topic < $2)
+                WHERE true{where.text}
                 GROUP BY "modelKey"
                 ORDER BY "modelKey"
                 """,
-                (least, after),
+                tuple(where.args),
             )
-        )
-
-    def queue_stats(self, now: datetime) -> Statement:
-        return Statement(
-            """
-            SELECT status, count(*) FROM @job_queue GROUP BY status
-            UNION ALL
-            SELECT 'due', min("createdAt") FROM @job_queue WHERE status = 'PENDING' AND "nextPollAt" IS NULL
-            UNION ALL
-            SELECT 'due', min("nextPollAt") FROM @job_queue WHERE status = 'PENDING' AND "nextPollAt" <= $1
-            UNION ALL
-            SELECT 'locked', min("lockedAt") FROM @job_queue WHERE status = 'RUNNING'
-            """,
-            (now,),
-        )
-
-    def requeue_job(self, job_id: str, now: datetime) -> Statement:
-        return Statement(
-            """
-            UPDATE @job_queue
-            SET status = 'PENDING', attempt = 0, "workerId" = NULL, "lockedAt" = NULL, "completedAt" = NULL,
-                "nextPollAt" = NULL, "updatedAt" = $2
-            WHERE id = $1 AND status IN ('FAILED', 'CANCELLED')
-            RETURNING id
-            """,
-            (job_id, now),
-        )
-
-    def cancel_job(self, job_id: str, now: datetime) -> Statement:
-        return Statement(
-            """
-            UPDATE @job_queue
-            SET status = 'CANCELLED', "completedAt" = $2, "updatedAt" = $2
-            WHERE id = $1 AND status IN ('PENDING', 'SUSPENDED')
-            RETURNING id
-            """,
-            (job_id, now),
-        )
-
-    def purge_idempotency_keys(self, completed: bool, acquired_before: datetime, limit: int) -> Statement:
-        return Statement(
-            """
-            DELETE FROM @idempotency_keys
-            WHERE id IN (
-                SELECT id
-                FROM @idempotency_keys
-                WHERE "createdAt" < $2
-                  AND (coalesce(json_extract(result, '$.__workflowEngineState'), '') <> 'in_progress') = $1
-                ORDER BY "createdAt", id
-                LIMIT $3
-            )
-            RETURNING id
-            """,
-            (completed, acquired_before, limit),
         )
 
 

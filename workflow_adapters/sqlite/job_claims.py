@@ -1,7 +1,8 @@
 """Which job a claim takes, in one statement that chooses and takes it.
 
 Jobs without a date stand in the order of the claim in an index. Of those with a date that has come there are few, as a
-rule, and they are looked through; where there are many, the dated ones are walked in the order of the claim.
+rule, and they are looked through; where there are many, the dated ones are walked in the order of the claim. Each
+look names its index: without statistics SQLite would take the one of all PENDING jobs and sort them.
 """
 
 from __future__ import annotations
@@ -58,19 +59,21 @@ def take_next(worker_id: str, now: datetime) -> Statement:
             FROM @job_queue
             WHERE id IN (
                 (
-                    SELECT id FROM @job_queue
+                    SELECT id FROM @job_queue INDEXED BY wa_jobs_ready
                     WHERE status = 'PENDING' AND "nextPollAt" IS NULL
                     ORDER BY priority DESC, "createdAt", id
                     LIMIT 1
                 ),
                 CASE WHEN $3 >= (
                     SELECT count(*) FROM (
-                        SELECT 1 FROM @job_queue WHERE status = 'PENDING' AND "nextPollAt" <= $1 LIMIT $3 + 1
+                        SELECT 1 FROM @job_queue INDEXED BY wa_jobs_scheduled
+                        WHERE status = 'PENDING' AND "nextPollAt" <= $1
+                        LIMIT $3 + 1
                     )
                 ) THEN (
-                    SELECT id FROM @job_queue
+                    SELECT id FROM @job_queue INDEXED BY wa_jobs_scheduled
                     WHERE status = 'PENDING' AND "nextPollAt" <= $1
-                    ORDER BY +priority DESC, "createdAt", id
+                    ORDER BY priority DESC, "createdAt", id
                     LIMIT 1
                 ) ELSE (
                     SELECT id FROM @job_queue INDEXED BY wa_jobs_scheduled_by_priority
@@ -98,7 +101,7 @@ def take_next_of_lanes(worker_id: str, now: datetime, lanes: Sequence[str]) -> S
             FROM @job_queue
             WHERE id IN (
                 SELECT (
-                    SELECT id FROM @job_queue
+                    SELECT id FROM @job_queue INDEXED BY wa_jobs_ready_by_lane
                     WHERE status = 'PENDING' AND "nextPollAt" IS NULL AND wa_lane = lane.value
                     ORDER BY priority DESC, "createdAt", id
                     LIMIT 1
@@ -107,13 +110,15 @@ def take_next_of_lanes(worker_id: str, now: datetime, lanes: Sequence[str]) -> S
                 UNION ALL
                 SELECT CASE WHEN $4 >= (
                     SELECT count(*) FROM (
-                        SELECT 1 FROM @job_queue WHERE status = 'PENDING' AND "nextPollAt" <= $1 LIMIT $4 + 1
+                        SELECT 1 FROM @job_queue INDEXED BY wa_jobs_scheduled
+                        WHERE status = 'PENDING' AND "nextPollAt" <= $1
+                        LIMIT $4 + 1
                     )
                 ) THEN (
-                    SELECT id FROM @job_queue
+                    SELECT id FROM @job_queue INDEXED BY wa_jobs_scheduled
                     WHERE status = 'PENDING' AND "nextPollAt" <= $1
                       AND wa_lane IN (SELECT value FROM json_each($3))
-                    ORDER BY +priority DESC, "createdAt", id
+                    ORDER BY priority DESC, "createdAt", id
                     LIMIT 1
                 ) ELSE (
                     SELECT id FROM @job_queue INDEXED BY wa_jobs_scheduled_by_priority

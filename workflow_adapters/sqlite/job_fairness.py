@@ -53,7 +53,7 @@ class FairChoice:
         rows = yield Statement(
             f"""
             SELECT {self._group}
-            FROM @job_queue
+            FROM @job_queue INDEXED BY wa_jobs_running
             WHERE status = 'RUNNING'
             GROUP BY 1
             HAVING count(*) >= $2
@@ -67,7 +67,7 @@ class FairChoice:
         rows = yield Statement(
             f"""
             SELECT priority, "createdAt", id, wa_lane, {self._group}
-            FROM @job_queue
+            FROM @job_queue INDEXED BY wa_jobs_ready
             WHERE status = 'PENDING' AND "nextPollAt" IS NULL
             ORDER BY priority DESC, "createdAt", id
             LIMIT $2
@@ -87,7 +87,7 @@ class FairChoice:
         rows = yield Statement(
             f"""
             SELECT priority, "createdAt", id
-            FROM @job_queue
+            FROM @job_queue INDEXED BY wa_jobs_ready
             WHERE status = 'PENDING' AND "nextPollAt" IS NULL
               AND (
                   wa_lane = '' OR (
@@ -105,7 +105,12 @@ class FairChoice:
     def _first_dated(self, now: datetime, lanes: Sequence[str] | None, full: list[str]) -> Operation[_Place | None]:
         """Of the jobs whose date has come."""
         due = yield Statement(
-            "SELECT 1 FROM @job_queue WHERE status = 'PENDING' AND \"nextPollAt\" <= $1 LIMIT $2", (now, FEW + 1)
+            """
+            SELECT 1 FROM @job_queue INDEXED BY wa_jobs_scheduled
+            WHERE status = 'PENDING' AND "nextPollAt" <= $1
+            LIMIT $2
+            """,
+            (now, FEW + 1),
         )
         index: LiteralString = "wa_jobs_scheduled" if len(due) <= FEW else "wa_jobs_scheduled_by_priority"
         rows = due and (
@@ -138,14 +143,14 @@ def _all_lanes() -> Operation[list[str]]:
         """
         WITH RECURSIVE lane (name) AS (
             SELECT (
-                SELECT wa_lane FROM @job_queue
+                SELECT wa_lane FROM @job_queue INDEXED BY wa_jobs_ready_by_lane
                 WHERE status = 'PENDING' AND "nextPollAt" IS NULL
                 ORDER BY wa_lane
                 LIMIT 1
             )
             UNION ALL
             SELECT (
-                SELECT wa_lane FROM @job_queue
+                SELECT wa_lane FROM @job_queue INDEXED BY wa_jobs_ready_by_lane
                 WHERE status = 'PENDING' AND "nextPollAt" IS NULL AND wa_lane > lane.name
                 ORDER BY wa_lane
                 LIMIT 1
@@ -166,7 +171,7 @@ def _first_of_groups(lanes: Sequence[str], full: list[str]) -> Operation[_Place 
             SELECT j.wa_lane, j.wa_group, j.id
             FROM json_each($1) AS served
             JOIN @job_queue j ON j.id = (
-                SELECT id FROM @job_queue
+                SELECT id FROM @job_queue INDEXED BY wa_jobs_ready_by_group
                 WHERE status = 'PENDING' AND "nextPollAt" IS NULL AND wa_lane = served.value
                 ORDER BY wa_group, priority DESC, "createdAt", id
                 LIMIT 1
@@ -175,7 +180,7 @@ def _first_of_groups(lanes: Sequence[str], full: list[str]) -> Operation[_Place 
             SELECT j.wa_lane, j.wa_group, j.id
             FROM head
             JOIN @job_queue j ON j.id = (
-                SELECT id FROM @job_queue
+                SELECT id FROM @job_queue INDEXED BY wa_jobs_ready_by_group
                 WHERE status = 'PENDING' AND "nextPollAt" IS NULL AND wa_lane = head.lane AND wa_group > head.grp
                 ORDER BY wa_group, priority DESC, "createdAt", id
                 LIMIT 1

@@ -149,9 +149,9 @@ class SqliteJobQueue(SqliteJobSweeps, JobQueueConveniences):
             return (yield from self._fair_choice.choose(now, None)) is not None
         rows = yield Statement(
             """
-            SELECT 1 FROM @job_queue WHERE status = 'PENDING' AND "nextPollAt" IS NULL
+            SELECT 1 FROM @job_queue INDEXED BY wa_jobs_ready WHERE status = 'PENDING' AND "nextPollAt" IS NULL
             UNION ALL
-            SELECT 1 FROM @job_queue WHERE status = 'PENDING' AND "nextPollAt" <= $1
+            SELECT 1 FROM @job_queue INDEXED BY wa_jobs_scheduled WHERE status = 'PENDING' AND "nextPollAt" <= $1
             LIMIT 1
             """,
             (now,),

@@ -48,17 +48,18 @@ def _runs_after(run: str, now: datetime, limit: int) -> Operation[list[str]]:
     rows = yield Statement(
         """
         WITH RECURSIVE leased (run) AS MATERIALIZED (
-            SELECT DISTINCT "workflowRunId" FROM @outbox_events WHERE "publishedAt" > $2 AND "dlqAt" IS NULL
+            SELECT DISTINCT "workflowRunId" FROM @outbox_events INDEXED BY wa_outbox_published
+            WHERE "publishedAt" > $2 AND "dlqAt" IS NULL
         ), unpublished (run) AS (
             SELECT (
-                SELECT "workflowRunId" FROM @outbox_events
+                SELECT "workflowRunId" FROM @outbox_events INDEXED BY wa_outbox_unpublished
                 WHERE "publishedAt" IS NULL AND "dlqAt" IS NULL AND "workflowRunId" > $1
                 ORDER BY "workflowRunId"
                 LIMIT 1
             )
             UNION ALL
             SELECT (
-                SELECT "workflowRunId" FROM @outbox_events
+                SELECT "workflowRunId" FROM @outbox_events INDEXED BY wa_outbox_unpublished
                 WHERE "publishedAt" IS NULL AND "dlqAt" IS NULL AND "workflowRunId" > unpublished.run
                 ORDER BY "workflowRunId"
                 LIMIT 1
@@ -87,7 +88,7 @@ def _events_of(runs: Sequence[str], limit: int) -> Operation[list[list[str]]]:
             known = len(events[index])
             rows = yield Statement(
                 """
-                SELECT id FROM @outbox_events
+                SELECT id FROM @outbox_events INDEXED BY wa_outbox_unpublished
                 WHERE "publishedAt" IS NULL AND "dlqAt" IS NULL AND "workflowRunId" = $1
                 ORDER BY sequence
                 LIMIT $2 OFFSET $3

@@ -121,8 +121,9 @@ _LISTINGS: Final[tuple[LiteralString, ...]] = (
     ON job_queue ("createdAt" DESC, id DESC)
     """,
     """
-    CREATE INDEX "outbox_events_publishedAt_idx"
+    CREATE INDEX wa_outbox_published
     ON outbox_events ("publishedAt")
+    WHERE "publishedAt" IS NOT NULL
     """,
     """
     CREATE INDEX "outbox_events_dlqAt_idx"
@@ -143,7 +144,7 @@ _LISTINGS: Final[tuple[LiteralString, ...]] = (
 _RETENTION: Final[tuple[LiteralString, ...]] = (
     """
     CREATE INDEX wa_runs_finished
-    ON workflow_runs (status, coalesce("completedAt", "updatedAt"), id)
+    ON workflow_runs (coalesce("completedAt", "updatedAt"), id, status)
     WHERE status IN ('COMPLETED', 'FAILED', 'CANCELLED')
     """,
     """

@@ -166,7 +166,7 @@ TABLES: Final[dict[str, LiteralString]] = {
                         || json_extract(payload, '$._workflowId')
                         || '/' || json_extract(payload, '$._definitionVersion')
                 END
-            ) VIRTUAL,
+            ) STORED,
             -- The fairness group at its usual place. Asking for one path twice gives "[x,x]" with x as it is written.
             wa_group TEXT NOT NULL GENERATED ALWAYS AS (
                 CASE
@@ -178,7 +178,7 @@ TABLES: Final[dict[str, LiteralString]] = {
                         )
                     ELSE ''
                 END
-            ) VIRTUAL
+            ) STORED
         ) STRICT
     """,
     "outbox_events": """
