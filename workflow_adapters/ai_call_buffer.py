@@ -34,6 +34,7 @@ batch may be written again after an outcome that nobody knows."""
 BATCH_SIZE: Final = 500
 _FIRST_PAUSE: Final = 0.05
 _LONGEST_PAUSE: Final = 1.0
+_FORGOTTEN_AFTER: Final = 2.0
 
 _logger = logging.getLogger("workflow_adapters.ai_calls")
 
@@ -140,10 +141,12 @@ class AICallBuffer:
                     try:
                         await self._work()
                     except anyio.get_cancelled_exc_class():
-                        # asyncio's task.cancel(), as of asyncio.run at its end, reaches through a shield. Only _close,
-                        # which always comes, ends this task: what was taken is still to be written.
+                        # asyncio.run, at its end, cancels every task, which reaches through a shield. What was taken is
+                        # still to be written, and _close comes when the owner's block ends, which is cancelled as well.
                         if self._scope.cancel_called:
                             raise
+                        # Unless the owner forgot about the block: asyncio.run must not wait for this task for ever.
+                        self._scope.deadline = min(self._scope.deadline, anyio.current_time() + _FORGOTTEN_AFTER)
         finally:
             self._ended.set()
 
