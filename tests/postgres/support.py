@@ -35,7 +35,7 @@ class Opened:
 @asynccontextmanager
 async def opened(target: Any, **options: Any) -> AsyncIterator[Opened]:
     home = Home(target, PostgresSettings(**options))
-    async with home.open() as database:
+    async with home.open() as (database, _):
         yield Opened(home, database, SqlWorkflowPersistence(database))
 
 

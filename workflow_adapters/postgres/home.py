@@ -44,14 +44,18 @@ class Home:
         self._wake_ups = WakeUps(settings.poll_interval.total_seconds())
 
     @asynccontextmanager
-    async def open(self) -> AsyncGenerator[PooledDatabase]:
-        """The database, until the end of the block; then calls still running have `close_timeout` to end."""
+    async def open(self) -> AsyncGenerator[tuple[PooledDatabase, JobSignals]]:
+        """The database and what tells of jobs, until the end of the block.
+
+        Calls that are still running then have `close_timeout` to come to theirs.
+        """
         self.lifecycle.open()
         try:
             async with _background() as tasks:
                 channel = self._channel(tasks)
+                signals = JobSignals(self._wake_ups, channel)
                 try:
-                    yield PooledDatabase(self.engine, JobSignals(self._wake_ups, channel), self.pool, self)
+                    yield PooledDatabase(self.engine, signals, self.pool, self), signals
                 finally:
                     if channel is not None:
                         await to_the_end(channel.close())
@@ -63,7 +67,7 @@ class Home:
     async def connection(self, purpose: Purpose) -> AsyncGenerator[Connection]:
         """A connection for something that lasts: of its own, or else of the caller's pool."""
         if self._connector is None:
-            async with self.notifying() as connection:
+            async with self.pooled() as connection:
                 yield connection
             return
         connection = await self._connector(purpose)
@@ -82,7 +86,7 @@ class Home:
                 connection.terminate()
 
     @asynccontextmanager
-    async def notifying(self) -> AsyncGenerator[Connection]:
+    async def pooled(self) -> AsyncGenerator[Connection]:
         connection = await self.pool.acquire()
         self.pool.keep(connection)
         try:

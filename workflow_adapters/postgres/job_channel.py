@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 import logging
 import random
@@ -54,7 +55,7 @@ class Lines(Protocol):
 
     def listening(self) -> AbstractAsyncContextManager[ListeningConnection]: ...
 
-    def notifying(self) -> AbstractAsyncContextManager[Connection]: ...
+    def pooled(self) -> AbstractAsyncContextManager[Connection]: ...
 
 
 class JobChannel:
@@ -76,22 +77,24 @@ class JobChannel:
         self._turn = Turn()
         self._wanted = False
         self._notifying = False
+        self._closed = False
 
     def listen(self) -> None:
         """See to it that somebody listens."""
-        if self.state is ListenerState.OFF:
+        if self.state is ListenerState.OFF and not self._closed:
             self.state = ListenerState.CONNECTING
             self._tasks.start_soon(self._listen_for_ever)
 
     def notify(self) -> None:
         """Tell other processes soon, and at most once in 50 ms, that there are jobs."""
         self._wanted = True
-        if not self._notifying:
+        if not self._notifying and not self._closed:
             self._notifying = True
             self._tasks.start_soon(self._notify_while_wanted)
 
     async def close(self) -> None:
-        """Say what has not been said yet."""
+        """Say what has not been said yet, and nothing from then on."""
+        self._closed = True
         if self._wanted:
             with anyio.move_on_after(_LAST_WORD_SECONDS):
                 await self._notify()
@@ -118,7 +121,7 @@ class JobChannel:
         """The listener's own connection, whose echo we know, or else any."""
         line = self._line
         if line is None:
-            async with self._lines.notifying() as connection:
+            async with self._lines.pooled() as connection:
                 yield connection
             return
         await self._turn.take()
@@ -194,6 +197,10 @@ class JobSignals:
         self._wake_ups.signal()
         if self._channel is not None:
             self._channel.notify()
+
+    def jobs_change_soon(self) -> None:
+        """The same for jobs that somebody else is about to commit."""
+        asyncio.get_running_loop().call_later(_NOTIFY_EVERY, self.jobs_changed)
 
     async def wait(self, timeout: float, next_due: NextDue) -> bool:
         if self._channel is not None:

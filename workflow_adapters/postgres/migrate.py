@@ -40,12 +40,12 @@ class Migrator:
 
     async def plan(self) -> list[str]:
         """The SQL that `run` would run: none where the schema is current, or not ours to change."""
-        async with _translating(self._connection):
+        async with translating(self._connection):
             return _sql(await self._steps())
 
     async def run(self) -> list[str]:
         """Do it, and return the SQL that was run."""
-        async with _translating(self._connection):
+        async with translating(self._connection):
             await self._refuse_pooler()
             if not await self._steps():
                 return []
@@ -123,7 +123,8 @@ class Migrator:
 
 
 @asynccontextmanager
-async def _translating(connection: Connection) -> AsyncGenerator[None]:
+async def translating(connection: Connection) -> AsyncGenerator[None]:
+    """Errors of ours for the driver's."""
     try:
         yield
     except WorkflowAdapterError:
