@@ -12,6 +12,7 @@ from conformance.throwaway import dsn as dsns
 from conformance.throwaway.docker_engine import (
     Container,
     docker_client,
+    engine_errors,
     labels_of,
     remove_containers_of,
     require_image,
@@ -46,9 +47,11 @@ class ContainerInstance:
         Raises:
             UnavailableError: the engine, the image or the server fails.
         """
+        image = f"postgres:{major}"
+        require_image(image)
         for attempt in range(_PORT_ATTEMPTS):
             try:
-                instance = cls._create(server, major, settings)
+                instance = cls._create(server, image, settings)
             except UnavailableError:
                 remove_containers_of(server)
                 # The port is the one thing that a second try does otherwise.
@@ -60,12 +63,11 @@ class ContainerInstance:
         raise AssertionError
 
     @classmethod
-    def _create(cls, server: str, major: int, settings: Mapping[str, str]) -> ContainerInstance:
+    def _create(cls, server: str, image: str, settings: Mapping[str, str]) -> ContainerInstance:
         password = secrets.token_urlsafe(18)
-        with docker_client() as client, _without_reaper():
-            container = _describe_container(server, major, password, settings)
+        with engine_errors(), _without_reaper():
+            container = _describe_container(server, image, password, settings)
             try:
-                require_image(client, container.image)
                 container.start()
                 host = container.get_container_host_ip()
                 port = container.get_exposed_port(_POSTGRES_PORT)
@@ -115,7 +117,11 @@ class ContainerInstance:
                 raise UnavailableError(f"the container is {container.status}: {' / '.join(filter(None, lines))}")
 
 
-def _describe_container(server: str, major: int, password: str, settings: Mapping[str, str]) -> PostgresContainer:
+def _choose_port() -> int:
+    return random.choice(_PORTS)
+
+
+def _describe_container(server: str, image: str, password: str, settings: Mapping[str, str]) -> PostgresContainer:
     from testcontainers.community.postgres import PostgresContainer
     from testcontainers.core.config import ConnectionMode
 
@@ -126,7 +132,7 @@ def _describe_container(server: str, major: int, password: str, settings: Mappin
             pass
 
     container = Unawaited(
-        f"postgres:{major}",
+        image,
         username="postgres",
         password=password,
         dbname="postgres",
@@ -135,7 +141,7 @@ def _describe_container(server: str, major: int, password: str, settings: Mappin
         command=["postgres", *(part for item in settings.items() for part in ("-c", "=".join(item)))],
     )
     client = container.get_docker_client()
-    port = random.choice(_PORTS)
+    port = _choose_port()
     is_near = client.get_connection_mode() is ConnectionMode.docker_host and client.host() in ("localhost", "127.0.0.1")
     # testcontainers passes on what docker takes, but types less of it: an address to bind to, beside the port.
     ports = cast("dict[str, Any]", container.ports)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import importlib.util
 import os
 import socket
 import threading
@@ -19,7 +20,6 @@ _PROBE_SECONDS = 2
 _ANSWER_SECONDS = 30
 _PULL_SECONDS = 180
 _OTHERS_EXPIRE_SECONDS = 2 * 60 * 60
-_MISSING = "testcontainers is not installed: pip install 'workflow-adapters[conformance]'"
 
 
 class Container(Protocol):
@@ -68,25 +68,32 @@ class Client(Protocol):
 
 
 @contextlib.contextmanager
-def docker_client(seconds: int = _ANSWER_SECONDS) -> Generator[Client]:
-    """A connection to the engine that testcontainers would use; each answer may take `seconds`.
+def engine_errors() -> Generator[None]:
+    """Translates what docker and testcontainers raise.
 
     Raises:
-        UnavailableError: testcontainers is not installed, or no engine can be reached.
+        UnavailableError: testcontainers is not installed, or the engine can not be reached or refuses.
     """
+    if not all(importlib.util.find_spec(name) for name in ("testcontainers", "testcontainers.community")):
+        raise UnavailableError("testcontainers 4.15 is not installed: pip install 'workflow-adapters[conformance]'")
+    import docker.errors
+    import requests
+
     try:
-        import docker.errors
-        import requests
-        from testcontainers.core.docker_client import DockerClient
-    except ImportError:
-        raise UnavailableError(_MISSING) from None
-    try:
-        client = cast("Client", DockerClient(timeout=seconds).client)
-        with contextlib.closing(client):
-            yield client
+        yield
     except (docker.errors.DockerException, requests.RequestException, OSError) as error:
         why = getattr(error, "explanation", None) or str(error)
         raise UnavailableError(f"the Docker engine: {' '.join(why.split())}") from error
+
+
+@contextlib.contextmanager
+def docker_client(seconds: int = _ANSWER_SECONDS) -> Generator[Client]:
+    """A connection to the engine that testcontainers would use; each answer may take `seconds`."""
+    with engine_errors():
+        from testcontainers.core.docker_client import DockerClient
+
+        with contextlib.closing(cast("Client", DockerClient(timeout=seconds).client)) as client:
+            yield client
 
 
 def require_engine() -> None:
@@ -115,11 +122,10 @@ def require_engine() -> None:
 
 def _require_socket() -> None:
     # Where nobody listens, the docker package forgets its socket, and Python warns of that at some later time.
-    try:
+    with engine_errors():
         from testcontainers.core.docker_client import get_docker_host
-    except ImportError:
-        raise UnavailableError(_MISSING) from None
-    scheme, _, path = (get_docker_host() or _DEFAULT_HOST).partition("://")
+
+        scheme, _, path = (get_docker_host() or _DEFAULT_HOST).partition("://")
     if scheme == "unix":
         try:
             with socket.socket(socket.AF_UNIX) as probe:
@@ -129,22 +135,31 @@ def _require_socket() -> None:
             raise UnavailableError(f"no Docker engine at {path}: {error.strerror or error}") from None
 
 
-def require_image(client: Client, image: str) -> None:
+def require_image(image: str) -> None:
     """Pulls the image where the engine does not have it. Takes at most three minutes."""
-    import docker.errors
+    with docker_client() as client:
+        import docker.errors
+        from testcontainers.core.config import testcontainers_config
 
-    try:
-        client.images.get(image)
-    except docker.errors.ImageNotFound:
-        pass
-    else:
-        return
+        # What testcontainers will look for: a registry of one's own may come before the name.
+        name = f"{testcontainers_config.hub_image_name_prefix}{image}"
+        try:
+            client.images.get(name)
+        except docker.errors.ImageNotFound:
+            _pull(client, name)
+
+
+def _pull(client: Client, image: str) -> None:
     deadline = time.monotonic() + _PULL_SECONDS
-    for progress in client.api.pull(image, stream=True, decode=True):
-        if "error" in progress:
-            raise UnavailableError(f"cannot pull {image}: {progress['error']}")
-        if time.monotonic() > deadline:
-            raise UnavailableError(f"pulling {image} takes longer than {_PULL_SECONDS} s")
+    try:
+        with engine_errors():
+            for progress in client.api.pull(image, stream=True, decode=True):
+                if "error" in progress:
+                    raise UnavailableError(progress["error"])
+                if time.monotonic() > deadline:
+                    raise UnavailableError(f"not done within {_PULL_SECONDS} s")
+    except UnavailableError as error:
+        raise UnavailableError(f"cannot pull {image}: {error}") from error
 
 
 def labels_of(server: str) -> dict[str, str]:

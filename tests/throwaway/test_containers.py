@@ -1,11 +1,13 @@
 """Containers: labelled, found again by their labels, and no reaper."""
 
+import socket
 from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
 
-from conformance.throwaway import ThrowawayServer, blocking_postgres, docker_engine
+from conformance.throwaway import NotAvailableError, ThrowawayServer, blocking_postgres, docker_engine
+from conformance.throwaway import container as container_module
 from conformance.throwaway.docker_engine import RUN_LABEL, SERVER_LABEL, docker_client, remove_expired_containers
 from tests.throwaway.support import run_id
 
@@ -67,3 +69,32 @@ def test_a_restart_keeps_the_address(query: Callable[..., Any]) -> None:
     with blocking_postgres("testcontainers", settings={"work_mem": "7MB"}) as server:
         server.restart()
         assert query(server.dsn, "SHOW work_mem") == [("7MB",)]
+
+
+def test_a_port_that_somebody_else_takes_is_not_the_end(
+    monkeypatch: pytest.MonkeyPatch, query: Callable[..., Any]
+) -> None:
+    with socket.create_server(("0.0.0.0", 0)) as taken:
+        real = container_module._choose_port
+        ports = [taken.getsockname()[1]]
+        monkeypatch.setattr(container_module, "_choose_port", lambda: ports.pop() if ports else real())
+        with blocking_postgres("testcontainers") as server:
+            assert not ports
+            assert query(server.dsn, "SELECT 1") == [(1,)]
+            assert len(labels(server)) == 1
+
+
+def test_an_image_that_can_not_be_had_is_the_reason() -> None:
+    with (
+        pytest.raises(NotAvailableError, match=r"testcontainers-99: cannot pull postgres:99: "),
+        blocking_postgres("testcontainers-99"),
+    ):
+        pass
+
+
+def test_a_server_that_ends_at_once_gives_its_last_words() -> None:
+    with (
+        pytest.raises(NotAvailableError, match=r'unrecognized configuration parameter "no_such_setting"'),
+        blocking_postgres("testcontainers", settings={"no_such_setting": "1"}),
+    ):
+        pass
