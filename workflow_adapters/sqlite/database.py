@@ -47,9 +47,9 @@ class Engine:
 
     def check(self) -> None:
         """UsageError for a call after close, in another event loop, or in a process that was forked off since."""
-        self.lifecycle.check()
         if self.is_forked:
             raise UsageError("this bundle was opened before a fork; open one in this process")
+        self.lifecycle.check()
 
 
 class SqliteDatabase(ABC):
