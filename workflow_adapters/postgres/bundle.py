@@ -56,7 +56,7 @@ class _PostgresPorts:
         self._shared = shared
         self._calls = calls
         self.persistence = PostgresWorkflowPersistence(database, shared.turns)
-        self.job_queue = PostgresJobQueue(database, shared.queue, shared.signals)
+        self.job_queue = PostgresJobQueue(database, shared.queue)
         self.step_ledger = SqlStepLedger(database)
         self.ai_call_logger = SqlAICallLogger(database, calls)
         self.operations = SqlOperations(database)

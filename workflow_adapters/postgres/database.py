@@ -70,6 +70,10 @@ class PostgresDatabase(ABC):
     def jobs_changed(self) -> None:
         """Tell whoever waits for jobs, here and in other processes, once what was written is committed."""
 
+    @abstractmethod
+    def jobs_scheduled(self) -> None:
+        """The same of jobs that are not due yet."""
+
     async def wait_for_jobs(self, timeout: float, next_due: NextDue) -> bool:
         """True as soon as a job may be due, False after `timeout` seconds. `next_due` looks at the queue."""
         self._engine.check()
@@ -116,6 +120,9 @@ class PooledDatabase(PostgresDatabase):
 
     def jobs_changed(self) -> None:
         self._signals.jobs_changed()
+
+    def jobs_scheduled(self) -> None:
+        self._signals.jobs_scheduled()
 
     async def _look(self, connection: Connection) -> PostgresFacts:
         return await self._engine.know_schema(connection, self._pool.limit)
@@ -203,6 +210,9 @@ class TransactionDatabase(PostgresDatabase):
             yield TransactionDatabase(self._engine, self._signals, self.session, inner)
 
     def jobs_changed(self) -> None:
+        self.session.jobs_changed = True
+
+    def jobs_scheduled(self) -> None:
         self.session.jobs_changed = True
 
 

@@ -7,7 +7,7 @@ status, which the server takes for the primary key's equal where statistics say 
 from __future__ import annotations
 
 import math
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Final
 
 from workflow_adapters.arguments import enforces
@@ -87,7 +87,10 @@ class PostgresJobAcks(JobPort):
             """,
             (job_id, *_fence_arguments(fence), error, should_retry, *_delay_arguments(self._settings.backoff)),
         )
-        return await self._acknowledge(job_id, fence, statement, comes_back=should_retry)
+        outcome = await self._acknowledge(job_id, fence, statement)
+        if should_retry and outcome is JobAckOutcome.ACKNOWLEDGED:
+            self._came_back(datetime.now(UTC) + self._settings.backoff.base)
+        return outcome
 
     async def touch_job(self, job_id: str) -> None:
         statement = Statement(
@@ -118,11 +121,12 @@ class PostgresJobAcks(JobPort):
             """,
             (job_id, *_fence_arguments(fence), next_poll_at, reason),
         )
-        return await self._acknowledge(job_id, fence, statement, comes_back=True)
+        outcome = await self._acknowledge(job_id, fence, statement)
+        if outcome is JobAckOutcome.ACKNOWLEDGED:
+            self._came_back(next_poll_at)
+        return outcome
 
-    async def _acknowledge(
-        self, job_id: str, fence: JobAckFence | None, statement: Statement, *, comes_back: bool = False
-    ) -> JobAckOutcome:
+    async def _acknowledge(self, job_id: str, fence: JobAckFence | None, statement: Statement) -> JobAckOutcome:
         def operation() -> Operation[JobAckOutcome]:
             if (yield statement):
                 return JobAckOutcome.ACKNOWLEDGED
@@ -133,8 +137,6 @@ class PostgresJobAcks(JobPort):
         outcome = await self._database.write(operation, single=True)
         if outcome is JobAckOutcome.ACKNOWLEDGED:
             self._ended([job_id])
-            if comes_back:
-                self._came_back()
         return outcome
 
 

@@ -198,6 +198,10 @@ class JobSignals:
         if self._channel is not None:
             self._channel.notify()
 
+    def jobs_scheduled(self) -> None:
+        """Jobs that will be due later were committed: who waits here works out anew until when."""
+        self._wake_ups.look()
+
     def jobs_change_soon(self) -> None:
         """The same for jobs that somebody else is about to commit."""
         asyncio.get_running_loop().call_later(_NOTIFY_EVERY, self.jobs_changed)

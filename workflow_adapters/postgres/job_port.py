@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 
 from workflow_adapters.inputs.job_queue import JobQueueFairness, RetryBackoff
 from workflow_adapters.postgres.database import PostgresDatabase
@@ -35,7 +36,15 @@ class JobPort:
                 self._settings.memory.ended(job_id)
             self._database.jobs_changed()
 
-    def _came_back(self) -> None:
-        """Jobs may be claimed that were claimed before."""
+    def _came_back(self, due_at: datetime | None) -> None:
+        """A job may be claimed that was claimed before, at the instant or (None) at once."""
         self._settings.memory.came_back()
-        self._database.jobs_changed()
+        self._announce([due_at])
+
+    def _announce(self, due_at: Iterable[datetime | None]) -> None:
+        """Tell whoever waits. By this host's clock: it decides who looks when, and nothing else."""
+        now = datetime.now(UTC)
+        if any(instant is None or instant <= now for instant in due_at):
+            self._database.jobs_changed()
+        else:
+            self._database.jobs_scheduled()

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Sequence
 from datetime import timedelta
-from typing import Protocol
 
 from workflow_adapters.arguments import enforces
 from workflow_adapters.conveniences import JobQueueConveniences
@@ -12,11 +11,9 @@ from workflow_adapters.ids import new_id
 from workflow_adapters.inputs.job_queue import DEFAULT_MAX_ATTEMPTS, EnqueueJobInput
 from workflow_adapters.json_values import dumps
 from workflow_adapters.ports.job_queue import JobQueue, SupportsFairness, SupportsWaiting, SupportsWorkerAdoption
-from workflow_adapters.postgres.database import PostgresDatabase
 from workflow_adapters.postgres.job_acks import PostgresJobAcks
 from workflow_adapters.postgres.job_batches import PostgresJobBatches
 from workflow_adapters.postgres.job_claims import PostgresJobClaims
-from workflow_adapters.postgres.job_port import QueueSettings
 from workflow_adapters.postgres.job_sweeps import PostgresJobSweeps
 from workflow_adapters.postgres.style import instant_text
 from workflow_adapters.records.job_queue import JobRecord
@@ -25,23 +22,8 @@ from workflow_adapters.sql.statement import Operation, Statement
 from workflow_adapters.sql.tables import JOB
 
 
-class Signals(Protocol):
-    """Tells who waits that jobs may be due."""
-
-    async def wait(self, timeout: float, next_due: Callable[[], Awaitable[float | None]]) -> bool:
-        """True as soon as a job may be due, False after `timeout` seconds.
-
-        `next_due` looks at the queue: seconds until the next job is due, None where there is none.
-        """
-        ...
-
-
 @enforces(JobQueue, SupportsWorkerAdoption, SupportsFairness, SupportsWaiting)
 class PostgresJobQueue(PostgresJobAcks, PostgresJobBatches, PostgresJobClaims, PostgresJobSweeps, JobQueueConveniences):
-    def __init__(self, database: PostgresDatabase, settings: QueueSettings, signals: Signals) -> None:
-        super().__init__(database, settings)
-        self._signals = signals
-
     async def enqueue_parallel(self, jobs: Sequence[EnqueueJobInput]) -> list[str]:
         if not jobs:
             return []
@@ -79,7 +61,7 @@ class PostgresJobQueue(PostgresJobAcks, PostgresJobBatches, PostgresJobClaims, P
         )
         await self._database.write(lambda: none(statement), single=True)
         self._settings.memory.came_new(max(job.priority for job in jobs))
-        self._database.jobs_changed()
+        self._announce(job.scheduled_for for _, job in survivors.values())
         return [survivors[job.workflow_run_id, job.stage_id][0] for job in jobs]
 
     async def get_jobs_by_workflow_run(self, run_id: str) -> list[JobRecord]:
@@ -102,7 +84,7 @@ class PostgresJobQueue(PostgresJobAcks, PostgresJobBatches, PostgresJobClaims, P
         return None if self._settings.fairness is None else self._settings.fairness.group_by
 
     async def wait_for_jobs(self, timeout: timedelta) -> bool:
-        return await self._signals.wait(timeout.total_seconds(), self._next_due)
+        return await self._database.wait_for_jobs(timeout.total_seconds(), self._next_due)
 
     async def _next_due(self) -> float | None:
         def operation() -> Operation[float | None]:

@@ -103,7 +103,7 @@ class PostgresJobSweeps(JobPort):
             )
         )
         if released:
-            self._came_back()
+            self._came_back(None)
         return released
 
     async def expire_runaway_jobs(self, absolute_timeout: timedelta) -> int:
@@ -134,7 +134,7 @@ class PostgresJobSweeps(JobPort):
             )
         )
         if expired and self._settings.fairness is not None:
-            self._came_back()
+            self._came_back(None)
         return expired
 
     async def _count(self, statement: Statement) -> int:
