@@ -1,4 +1,7 @@
-"""The acknowledgements of the job queue, each one conditional statement."""
+"""The acknowledgements of the job queue, each one conditional statement.
+
+``+status`` keeps SQLite from meeting each claim with all RUNNING jobs: the id alone is to find the row.
+"""
 
 from __future__ import annotations
 
@@ -129,7 +132,7 @@ class SqliteJobAcks(SqlPort):
                     json_extract(value, '$[2]') AS claimed_attempt
                 FROM json_each($1)
             ) AS claim
-            WHERE id = claim.job_id AND status = 'RUNNING' AND "startedAt" = claim.started_at
+            WHERE id = claim.job_id AND +status = 'RUNNING' AND "startedAt" = claim.started_at
               AND attempt = claim.claimed_attempt
             RETURNING id, "startedAt", attempt
             """,
@@ -148,7 +151,7 @@ class SqliteJobAcks(SqlPort):
                     json_extract(value, '$[2]') AS claimed_attempt
                 FROM json_each($1)
             ) AS claim
-            WHERE id = claim.job_id AND status = 'RUNNING' AND "startedAt" = claim.started_at
+            WHERE id = claim.job_id AND +status = 'RUNNING' AND "startedAt" = claim.started_at
               AND attempt = claim.claimed_attempt
             RETURNING id, "startedAt", attempt
             """,
