@@ -1,12 +1,13 @@
 """The bundle: stores, loops, life, JSON in and out, and log_call in transactions."""
 
+from contextlib import AsyncExitStack
 from typing import Any
 
 import anyio
 import anyio.to_thread
 import pytest
 
-from tests.memory.inputs import ai_call, annotation, event, job, run, stage
+from tests.memory.inputs import START, ai_call, annotation, event, run
 from tests.memory.test_transactions import UndoError, undone
 from workflow_adapters import (
     Adapters,
@@ -33,7 +34,9 @@ from workflow_adapters import (
     open_adapters,
     open_memory,
 )
+from workflow_adapters.ai_call_records import batch_results
 from workflow_adapters.memory import MemoryStore
+from workflow_adapters.memory.ai_call_logger import MemoryAICallLogger, write_calls
 
 CAPABILITIES = {
     "persistence": (WorkflowPersistence, SupportsOutboxLease),
@@ -187,7 +190,8 @@ def spoil(value: Any) -> None:
 
 @pytest.mark.anyio
 async def test_a_call_logged_in_a_transaction_is_read_there_and_committed_with_it() -> None:
-    async with open_memory() as adapters:
+    store = MemoryStore()
+    async with open_memory(store=store) as adapters:
         async with adapters.transaction() as tx:
             tx.ai_call_logger.log_call(ai_call())
             assert (await tx.ai_call_logger.get_stats("")).total_calls == 1
@@ -195,7 +199,8 @@ async def test_a_call_logged_in_a_transaction_is_read_there_and_committed_with_i
             async with tx.transaction() as inner:
                 inner.ai_call_logger.log_call(ai_call())
             tx.ai_call_logger.log_call(ai_call())
-        assert (await adapters.ai_call_logger.get_stats("")).total_calls == 3
+        # Committed with the transaction, not handed over to the buffer afterwards.
+        assert len(store.committed.ai_calls) == 3
 
 
 @pytest.mark.anyio
@@ -232,11 +237,19 @@ async def test_the_outer_logger_inside_a_transaction_reads_but_does_not_wait_for
 @pytest.mark.anyio
 async def test_a_bundle_opened_inside_a_transaction_of_its_store_logs_like_any_other() -> None:
     store = MemoryStore()
-    async with open_memory(store=store) as outer:
-        async with outer.transaction() as tx:
-            async with open_memory(store=store) as inner:
-                assert await inner.persistence.get_run("r") is None
-            await tx.persistence.create_run(run())
-            await tx.persistence.create_stage(stage())
-            await tx.job_queue.enqueue_parallel([job()])
-        assert await outer.job_queue.dequeue() is not None
+    async with open_memory(store=store) as outer, AsyncExitStack() as stack:
+        async with outer.transaction():
+            inner = await stack.enter_async_context(open_memory(store=store))
+            inner.ai_call_logger.log_call(ai_call())
+            await anyio.wait_all_tasks_blocked()
+        assert (await inner.ai_call_logger.get_stats("")).total_calls == 1
+
+
+@pytest.mark.anyio
+async def test_a_batch_of_calls_may_be_written_again() -> None:
+    async with open_memory() as adapters:
+        calls = batch_results("b", [ai_call(), ai_call(request_id="1")], START)
+        assert isinstance(adapters.ai_call_logger, MemoryAICallLogger)
+        for _ in range(2):
+            await write_calls(adapters.ai_call_logger._session, calls)
+        assert (await adapters.ai_call_logger.get_stats("")).total_calls == 2

@@ -37,7 +37,7 @@ async def test_pages_are_newest_first_and_go_on_while_rows_come_and_go() -> None
         await adapters.persistence.delete_run("r3")
         rest: list[str] = []
         page: Page[Any] = first
-        while page.next is not None:
+        while page.next is not None and len(rest) < 9:
             page = await adapters.operations.list_runs(after=page.next, limit=1)
             rest += [r.id for r in page.items]
         assert rest == ["r2", "r1", "r0"]

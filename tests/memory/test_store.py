@@ -10,7 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.memory.inputs import START
+from tests.memory.inputs import START, job
+from workflow_adapters import open_memory
 from workflow_adapters.memory.rows import JobRow
 from workflow_adapters.memory.store import MemoryStore
 from workflow_adapters.memory.table import Change, Table
@@ -140,13 +141,30 @@ async def test_a_commit_that_changes_a_job_tells_who_waits() -> None:
     assert not store.jobs_changed().is_set()
 
 
-def test_a_store_can_be_used_in_one_loop_after_another() -> None:
+@pytest.mark.anyio
+async def test_a_call_that_fails_half_way_in_a_transaction_leaves_no_half() -> None:
+    store = MemoryStore()
+    async with store.writing(timedelta(0)) as tables:
+        tables.jobs.put(job_row("before"))
+        with failing(), store.atomic():
+            tables.jobs.put(job_row("half"))
+            raise ZeroDivisionError
+    assert [job.id for job in store.committed.jobs] == ["before"]
+
+
+@pytest.mark.parametrize("backends", [("asyncio", "trio"), ("trio", "asyncio"), ("asyncio", "asyncio")])
+def test_a_store_is_waited_on_in_one_loop_after_another(backends: tuple[str, str]) -> None:
     store = MemoryStore()
 
-    async def write(job_id: str) -> int:
-        store.jobs_changed()
-        async with store.writing(timedelta(0)) as tables:
-            tables.jobs.put(job_row(job_id))
-        return len(store.committed.jobs)
+    async def wait_and_write(job_id: str) -> None:
+        async with open_memory(store=store) as adapters, anyio.create_task_group() as tasks:
+            with anyio.fail_after(5):
+                changed = store.jobs_changed()
+                tasks.start_soon(changed.wait)
+                await anyio.wait_all_tasks_blocked()
+                await adapters.job_queue.enqueue_parallel([job(job_id)])
+                await changed.wait()
+            store.jobs_changed()
 
-    assert anyio.run(write, "a", backend="asyncio") == 1
+    for number, backend in enumerate(backends):
+        anyio.run(wait_and_write, str(number), backend=backend)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
+from typing import TypeAlias
 
 from workflow_adapters.arguments import enforces
 from workflow_adapters.errors import NotFoundError
@@ -12,10 +13,11 @@ from workflow_adapters.inputs.job_queue import RetryBackoff
 from workflow_adapters.memory.adapter import MemoryAdapter, later
 from workflow_adapters.memory.job_rows import finished, pending
 from workflow_adapters.memory.rows import JobRow
-from workflow_adapters.memory.tables import Tables
 from workflow_adapters.ports.job_queue import JobQueue, SupportsCompleteMany, SupportsDefer, SupportsHeartbeat
 from workflow_adapters.records.job_queue import JobAckFence
 from workflow_adapters.records.status import JobAckOutcome, Status
+
+Change: TypeAlias = Callable[[JobRow, datetime], JobRow]
 
 
 @enforces(JobQueue, SupportsDefer, SupportsCompleteMany, SupportsHeartbeat)
@@ -58,29 +60,33 @@ class MemoryJobAcks(MemoryAdapter):
         return await self._acknowledge(job_id, fence, deferred)
 
     async def complete_many(self, claims: Sequence[tuple[str, JobAckFence]]) -> list[JobAckOutcome]:
-        async with self._session.write() as tables:
-            return [self._change(tables, job_id, fence, _completed) for job_id, fence in claims]
+        return await self._acknowledge_many(claims, _completed)
 
     async def heartbeat(self, claims: Sequence[tuple[str, JobAckFence]]) -> list[JobAckOutcome]:
-        async with self._session.write() as tables:
-            return [self._change(tables, job_id, fence, _touched) for job_id, fence in claims]
+        return await self._acknowledge_many(claims, _touched)
 
-    async def _acknowledge(
-        self, job_id: str, fence: JobAckFence | None, change: Callable[[JobRow, datetime], JobRow]
-    ) -> JobAckOutcome:
+    async def _acknowledge(self, job_id: str, fence: JobAckFence | None, change: Change) -> JobAckOutcome:
         async with self._session.write() as tables:
-            return self._change(tables, job_id, fence, change)
+            job = tables.jobs.get(job_id)
+            if fence is not None and not _holds(job, fence):
+                return JobAckOutcome.SUPERSEDED
+            if job is None:
+                raise NotFoundError("job", job_id)
+            tables.jobs.put(change(job, self._session.now()))
+            return JobAckOutcome.ACKNOWLEDGED
 
-    def _change(
-        self, tables: Tables, job_id: str, fence: JobAckFence | None, change: Callable[[JobRow, datetime], JobRow]
-    ) -> JobAckOutcome:
-        job = tables.jobs.get(job_id)
-        if fence is not None and not _holds(job, fence):
-            return JobAckOutcome.SUPERSEDED
-        if job is None:
-            raise NotFoundError("job", job_id)
-        tables.jobs.put(change(job, self._session.now()))
-        return JobAckOutcome.ACKNOWLEDGED
+    async def _acknowledge_many(self, claims: Sequence[tuple[str, JobAckFence]], change: Change) -> list[JobAckOutcome]:
+        async with self._session.write() as tables:
+            now = self._session.now()
+            outcomes: list[JobAckOutcome] = []
+            for job_id, fence in claims:
+                job = tables.jobs.get(job_id)
+                if job is not None and _holds(job, fence):
+                    tables.jobs.put(change(job, now))
+                    outcomes.append(JobAckOutcome.ACKNOWLEDGED)
+                else:
+                    outcomes.append(JobAckOutcome.SUPERSEDED)
+            return outcomes
 
 
 def _holds(job: JobRow | None, fence: JobAckFence) -> bool:
