@@ -1,4 +1,4 @@
-"""The rules of JSON values, one clause per rule and port, over all JSON columns of the port."""
+"""The rules of JSON values, one clause per rule, over all JSON columns of a port."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from workflow_adapters.json_values import JsonObject, JsonValue
 A = TypeVar("A")
 
 Read: TypeAlias = Callable[[], Awaitable[JsonValue]]
+Trial: TypeAlias = Callable[[Context[Any]], Awaitable[None]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,6 +30,8 @@ class JsonColumn(Generic[A]):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Members:
+    """A rule that is tried with the members of one object."""
+
     number: int
     values: JsonObject
     text: str
@@ -75,114 +78,101 @@ _MEMBERS: Final = (
 )
 
 
-def register(port: str, columns: Sequence[JsonColumn[Any]], after: Sequence[str], needs: Sequence[Need] = ()) -> None:
-    """Register the clauses ``port-JSON-01`` and following over these columns."""
-    for members in _MEMBERS:
-        _register_members(port, members, columns, after, needs)
-    base = [f"{port}-JSON-01"]
-    _register_deep(port, columns, base, needs)
-    if nullable := [column for column in columns if column.nullable]:
-        _register_none(port, nullable, base, needs)
-    _register_copies(port, columns, base, needs)
-    if documents := [column for column in columns if not column.objects_only]:
-        _register_scalars(port, documents, base, needs)
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JsonFamily:
+    """Columns that are held to the rules together, under the ids ``prefix-01`` and following."""
+
+    prefix: str
+    columns: Sequence[JsonColumn[Any]]
+    after: Sequence[str]
+    needs: Sequence[Need] = ()
+
+    def register(self) -> None:
+        for members in _MEMBERS:
+            self._members(members)
+        self._deep()
+        self._copies()
+        if nullable := [column for column in self.columns if column.nullable]:
+            self._none(nullable)
+        if documents := [column for column in self.columns if not column.objects_only]:
+            self._scalars(documents)
+
+    def _members(self, members: _Members) -> None:
+        async def trial(ctx: Context[Any]) -> None:
+            for column in self.columns:
+                read = await column.store(ctx, members.values)
+                found = _object(ctx, column.name, await read())
+                for name, value in members.values.items():
+                    ctx.expect(f"{column.name}, member {name!r}", found.get(name, "missing")).equals(value)
+                ctx.expect(f"number of members of {column.name}", len(found)).equals(len(members.values))
+
+        self._clause(members.number, members.text, members.why, members.hint)(trial)
+
+    def _deep(self) -> None:
+        @self._clause(
+            6,
+            "JSON nested 256 levels deep is stored and comes back.",
+            "Trees of documents and of calls are deep; a limit that nobody knows of fails the run at its end.",
+            "Recursive encoders and drivers have limits of their own.",
+        )
+        async def deep(ctx: Context[Any]) -> None:
+            for column in self.columns:
+                read = await column.store(ctx, DEEP)
+                ctx.expect(column.name, await read()).equals(DEEP)
+
+    def _none(self, columns: Sequence[JsonColumn[Any]]) -> None:
+        @self._clause(
+            7,
+            "A JSON column that holds None reads back None.",
+            "A result that is null is a result; a text 'null' or an error in its place is not.",
+            "Read SQL NULL and JSON null alike.",
+        )
+        async def none(ctx: Context[Any]) -> None:
+            for column in columns:
+                read = await column.store(ctx, None)
+                ctx.expect(column.name, await read()).is_none()
+
+    def _copies(self) -> None:
+        @self._clause(
+            8,
+            "Changing a JSON value that was read changes nothing that is stored.",
+            "Handlers change what they are given; the next reader would see another's scratch work.",
+            "An adapter that keeps rows in memory copies JSON on the way in and on the way out.",
+        )
+        async def copies(ctx: Context[Any]) -> None:
+            for column in self.columns:
+                read = await column.store(ctx, {"list": [1], "object": {"a": 1}})
+                found = _object(ctx, column.name, await read())
+                cast("list[JsonValue]", found["list"]).append(2)
+                cast("JsonObject", found["object"])["b"] = 2
+                found["new"] = True
+                again = await read()
+                ctx.expect(f"{column.name} after the change", again).equals({"list": [1], "object": {"a": 1}})
+
+    def _scalars(self, columns: Sequence[JsonColumn[Any]]) -> None:
+        @self._clause(
+            9,
+            "A JSON column holds any JSON value, not objects alone: booleans, numbers, texts, arrays, empty ones too.",
+            "A stage may answer with a number; a falsy value that reads as None looks like no answer.",
+            "Test for None, not for truth. A top-level text is stored as JSON: with its quotes.",
+        )
+        async def scalars(ctx: Context[Any]) -> None:
+            for column in columns:
+                for value in SCALARS:
+                    read = await column.store(ctx, value)
+                    ctx.expect(column.name, await read()).equals(value)
+
+    def _clause(self, number: int, text: str, why: str, hint: str) -> Callable[[Trial], Trial]:
+        return clause(
+            f"{self.prefix}-{number:02}",
+            MUST,
+            text=text,
+            why=why,
+            hints=[hint],
+            needs=self.needs,
+            after=self.after if number == 1 else [f"{self.prefix}-01"],
+        )
 
 
 def _object(ctx: Context[Any], name: str, value: JsonValue) -> JsonObject:
     return cast("JsonObject", ctx.expect(name, value).is_a(dict))
-
-
-def _register_members(
-    port: str, members: _Members, columns: Sequence[JsonColumn[Any]], after: Sequence[str], needs: Sequence[Need]
-) -> None:
-    async def trial(ctx: Context[Any]) -> None:
-        for column in columns:
-            read = await column.store(ctx, members.values)
-            found = _object(ctx, column.name, await read())
-            for name, value in members.values.items():
-                ctx.expect(f"{column.name}, member {name!r}", found.get(name, "missing")).equals(value)
-            ctx.expect(f"number of members of {column.name}", len(found)).equals(len(members.values))
-
-    clause(
-        f"{port}-JSON-{members.number:02}",
-        MUST,
-        text=members.text,
-        why=members.why,
-        hints=[members.hint],
-        needs=needs,
-        after=after if members.number == 1 else [f"{port}-JSON-01"],
-    )(trial)
-
-
-def _register_deep(port: str, columns: Sequence[JsonColumn[Any]], after: Sequence[str], needs: Sequence[Need]) -> None:
-    @clause(
-        f"{port}-JSON-06",
-        MUST,
-        text="JSON nested 256 levels deep is stored and comes back.",
-        why="Trees of documents and of calls are deep; a limit that nobody knows of fails the run at its end.",
-        hints=["Recursive encoders and drivers have limits of their own."],
-        needs=needs,
-        after=after,
-    )
-    async def deep(ctx: Context[Any]) -> None:
-        for column in columns:
-            read = await column.store(ctx, DEEP)
-            ctx.expect(column.name, await read()).equals(DEEP)
-
-
-def _register_none(port: str, columns: Sequence[JsonColumn[Any]], after: Sequence[str], needs: Sequence[Need]) -> None:
-    @clause(
-        f"{port}-JSON-07",
-        MUST,
-        text="A JSON column that holds None reads back None.",
-        why="A result that is null is a result; a text 'null' or an error in its place is not.",
-        hints=["Read SQL NULL and JSON null alike."],
-        needs=needs,
-        after=after,
-    )
-    async def none(ctx: Context[Any]) -> None:
-        for column in columns:
-            read = await column.store(ctx, None)
-            ctx.expect(column.name, await read()).is_none()
-
-
-def _register_copies(
-    port: str, columns: Sequence[JsonColumn[Any]], after: Sequence[str], needs: Sequence[Need]
-) -> None:
-    @clause(
-        f"{port}-JSON-08",
-        MUST,
-        text="Changing a JSON value that was read changes nothing that is stored.",
-        why="Handlers change what they are given; the next reader would see another's scratch work.",
-        hints=["An adapter that keeps rows in memory copies JSON on the way in and on the way out."],
-        needs=needs,
-        after=after,
-    )
-    async def copies(ctx: Context[Any]) -> None:
-        for column in columns:
-            read = await column.store(ctx, {"list": [1], "object": {"a": 1}})
-            found = _object(ctx, column.name, await read())
-            cast("list[JsonValue]", found["list"]).append(2)
-            cast("JsonObject", found["object"])["b"] = 2
-            found["new"] = True
-            again = await read()
-            ctx.expect(f"{column.name} after the change", again).equals({"list": [1], "object": {"a": 1}})
-
-
-def _register_scalars(
-    port: str, columns: Sequence[JsonColumn[Any]], after: Sequence[str], needs: Sequence[Need]
-) -> None:
-    @clause(
-        f"{port}-JSON-09",
-        MUST,
-        text="A JSON column holds any JSON value, not objects alone: booleans, numbers, texts, arrays, empty ones too.",
-        why="A stage may answer with a number; a falsy value that reads as None looks like no answer.",
-        hints=["Test for None, not for truth.", "A top-level text is stored as JSON: with its quotes."],
-        needs=needs,
-        after=after,
-    )
-    async def scalars(ctx: Context[Any]) -> None:
-        for column in columns:
-            for value in SCALARS:
-                read = await column.store(ctx, value)
-                ctx.expect(column.name, await read()).equals(value)

@@ -10,8 +10,8 @@ from conformance.builders import job
 from conformance.clause import MUST
 from conformance.context import Context
 from conformance.registry import clause
-from conformance.suites import json_columns
 from conformance.suites.job_queue.scenes import claim, drain, enqueue_one, job_of, running_job, stage_ids
+from conformance.suites.json_columns import JsonColumn, JsonFamily, Read
 from conformance.suites.values import (
     BAD_KEYS,
     GOOD_KEYS,
@@ -195,7 +195,7 @@ async def priorities(ctx: Context[JobQueue]) -> None:
     ctx.expect("priorities", {c.stage_id: c.priority for c in claims}).equals(rows)
 
 
-async def _store_payload(ctx: Context[JobQueue], value: JsonObject) -> json_columns.Read:
+async def _store_payload(ctx: Context[JobQueue], value: JsonObject) -> Read:
     run_id = await enqueue_one(ctx, payload=value)
 
     async def read() -> JsonValue:
@@ -204,11 +204,11 @@ async def _store_payload(ctx: Context[JobQueue], value: JsonObject) -> json_colu
     return read
 
 
-json_columns.register(
-    "JQ",
-    [json_columns.JsonColumn(name="payload", store=_store_payload, objects_only=True, nullable=False)],
+JsonFamily(
+    prefix="JQ-JSON",
+    columns=[JsonColumn(name="payload", store=_store_payload, objects_only=True, nullable=False)],
     after=["JQ-ENQ-01"],
-)
+).register()
 
 
 @clause(
