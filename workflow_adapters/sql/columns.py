@@ -87,7 +87,8 @@ def column_type(annotation: str) -> ColumnType:
 _TYPES: Final[dict[str, ColumnType]] = {
     "str": ColumnType(Kind.TEXT, "", None),
     "int": ColumnType(Kind.INT, "", None),
-    "float": ColumnType(Kind.FLOAT, "", None),
+    # SQLite hands a real that was written as an integer literal back as an integer.
+    "float": ColumnType(Kind.FLOAT, "", float),
     "datetime": ColumnType(Kind.INSTANT, "::text::timestamp", ms_to_instant),
     "JsonValue": ColumnType(Kind.JSON, "::text::jsonb", loads),
     "JsonObject": ColumnType(Kind.JSON, "::text::jsonb", loads),
