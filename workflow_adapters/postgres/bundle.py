@@ -13,7 +13,7 @@ import asyncpg
 from workflow_adapters.ai_call_buffer import AICallBuffer
 from workflow_adapters.ai_call_transaction import TransactionAICalls
 from workflow_adapters.errors import ConfigurationError
-from workflow_adapters.ports.adapters import Adapters, TransactionAdapters
+from workflow_adapters.ports.adapters import TransactionAdapters
 from workflow_adapters.postgres.bound import driver_connection, open_transaction_on
 from workflow_adapters.postgres.check import check_schema
 from workflow_adapters.postgres.connect import MIGRATING
@@ -142,7 +142,7 @@ class PostgresAdapters(_PostgresPorts):
 @asynccontextmanager
 async def open_postgres(
     dsn_or_pool: str | asyncpg.Pool[Any], **options: Unpack[PostgresOptions]
-) -> AsyncGenerator[Adapters]:
+) -> AsyncGenerator[PostgresAdapters]:
     """Open a bundle on Postgres, by DSN or over an `asyncpg.Pool`, which is not closed.
 
     Nothing is connected to before the first call. The options and their defaults are those of `PostgresSettings`; what

@@ -100,7 +100,7 @@ class Migrator:
         Asked for again and again: who blocks in pg_advisory_lock holds a snapshot, for the end of which CREATE INDEX
         CONCURRENTLY of the one that has the lock would wait.
         """
-        key = _lock_key(self._settings.schema)
+        key = lock_key(self._settings.schema)
         deadline = asyncio.get_running_loop().time() + self._seconds
         while not (await self._connection.fetch("SELECT pg_try_advisory_lock($1::bigint)", key))[0][0]:
             if asyncio.get_running_loop().time() > deadline:
@@ -138,7 +138,7 @@ def _is_theirs(catalogue: Catalogue) -> bool:
     return catalogue.version is None and bool(catalogue.tables or catalogue.labels)
 
 
-def _lock_key(schema: str) -> int:
+def lock_key(schema: str) -> int:
     digest = hashlib.sha256(f"workflow_adapters {schema}".encode()).digest()
     return int.from_bytes(digest[:8], signed=True)
 
