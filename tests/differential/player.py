@@ -7,7 +7,7 @@ import inspect
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from enum import Enum
-from typing import Any
+from typing import Any, cast
 
 from tests.differential.script import Advance, Answers, Call
 from workflow_adapters import (
@@ -96,7 +96,7 @@ class Player:
             return repr(value)
         if isinstance(value, str):
             return self._name(value)
-        return self._collection(value, step)
+        return self._collection(cast(Any, value), step)
 
     def _collection(self, value: Mapping[Any, Any] | Sequence[Any], step: Call) -> Any:
         if isinstance(value, Mapping):

@@ -146,6 +146,7 @@ class SupportsAbsoluteLease(Protocol):
 class SupportsWorkerAdoption(Protocol):
     """Stamping claims with the host's worker id."""
 
+    @checked(worker_id=key)
     def adopt_worker_id(self, worker_id: str) -> str:
         """Take the host's id unless one was configured; return the id that claims will carry. Synchronous."""
         ...
