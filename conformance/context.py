@@ -56,6 +56,7 @@ class Context(Generic[A]):
         self._stand = stand
         self._fixture = fixture
         self._made: dict[str, int] = {}
+        self._shifted = timedelta(0)
         self.wording = Wording(self.now())
         answers = Answers(protocol_of(clause.port), *capabilities_of(clause.port))
         self.history = History(self.wording, answers, self._refuse_answer)
@@ -144,7 +145,7 @@ class Context(Generic[A]):
         """The instant at which the adapter stamps; with ``clock="database"`` only about that."""
         if self.parameters.clock == "caller":
             return self._stand.env.clock.now()
-        return truncate_to_ms(datetime.now(UTC))
+        return truncate_to_ms(datetime.now(UTC) + self._shifted)
 
     async def advance(self, delta: timedelta) -> None:
         """Make time pass; NOT_APPLICABLE where the clock is the database's and the fixture can not shift it."""
@@ -152,6 +153,7 @@ class Context(Generic[A]):
             self._stand.env.clock.advance(delta)
         elif self._fixture.shift_clock is not None:
             await _offered("shift_clock", self._fixture.shift_clock(delta))
+            self._shifted += delta
         else:
             self.not_applicable('time can not be set: clock="database" and the fixture offers no shift_clock')
 

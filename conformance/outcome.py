@@ -66,6 +66,10 @@ class Result:
     """How many expectations were looked at."""
 
 
+BUILDS_ON = "builds on "
+"""How the reason of a clause begins that was not tried because of another."""
+
+
 class ClauseFailedError(AssertionError):
     """An expectation of a clause is not met."""
 

@@ -16,7 +16,7 @@ from conformance.instance import FixtureError
 from conformance.judge import attempt, not_met, too_late
 from conformance.lane import Lane, LaneLostError
 from conformance.leaks import Inventory, leftovers
-from conformance.outcome import Failure, Outcome, Result
+from conformance.outcome import BUILDS_ON, Failure, Outcome, Result
 from conformance.places import Place, Places
 from conformance.registry import Registry
 from conformance.stand import ResidueError, Stand
@@ -91,7 +91,7 @@ class Session:
         for id in clause.after:  # noqa: A001 - a clause's
             outcome = self.check(id).outcome
             if outcome in _BLOCKING:
-                reason = f"builds on {id}, which is {outcome}"
+                reason = f"{BUILDS_ON}{id}, which is {outcome}"
                 return Result(clause_id=clause.id, outcome=Outcome.NOT_TESTED, reason=reason)
         return self._waived(clause, self._tried(clause))
 

@@ -11,11 +11,13 @@ from typing import Final, Protocol, TextIO
 from conformance.backend import Spec
 from conformance.clause import Clause
 from conformance.message import account
-from conformance.outcome import Outcome, Result
+from conformance.outcome import BUILDS_ON, Outcome, Result
 from conformance.report import Report
 from conformance.reports.matrix import Matrix, matrices
 
 QUIET: Final = frozenset({Outcome.PASS, Outcome.NOT_APPLICABLE})
+_MOST_IDS: Final = 8
+_BLOCKED: Final = "builds on what is not met"
 IN_FULL: Final = frozenset({Outcome.FAIL, Outcome.WARN, Outcome.HARNESS_ERROR})
 NAMES: Final = {
     Outcome.PASS: "passed",
@@ -88,16 +90,23 @@ class PlainTerminal:
 
 
 def what_is_not_met(report: Report, trace: bool) -> Sequence[str]:
-    """A full account of each clause that was tried and is not met, and a line for each that was not simply tried."""
+    """A full account of each clause that was tried and is not met, and a line for each reason why others were not."""
     full = [
         account(report, clause, result, trace=trace) for clause, result in report.pairs if result.outcome in IN_FULL
     ]
-    short = [
-        f"{result.outcome} {clause.id}: {result.reason}"
-        for clause, result in report.pairs
-        if result.outcome not in IN_FULL | QUIET
-    ]
+    reasons: dict[tuple[Outcome, str], list[str]] = {}
+    for result in report.results:
+        if result.outcome not in IN_FULL | QUIET:
+            reason = result.reason or ""
+            told = _BLOCKED if reason.startswith(BUILDS_ON) else reason
+            reasons.setdefault((result.outcome, told), []).append(result.clause_id)
+    short = [f"{outcome} {_some(ids)}: {reason}" for (outcome, reason), ids in reasons.items()]
     return [*full, *(["\n".join(short)] if short else [])]
+
+
+def _some(ids: Sequence[str]) -> str:
+    more = len(ids) - _MOST_IDS
+    return f"{', '.join(ids[:_MOST_IDS])}{f' and {more} more' if more > 0 else ''}"
 
 
 def tally(report: Report) -> str:

@@ -13,7 +13,8 @@ from typing import Any, Final
 
 from conformance.backend import Env, Fixture, Spec
 from conformance.clause import Parameters, Port
-from tests.conformance.backends import memory, open_on_memory
+from tests.conformance.backends import memory
+from tests.conformance.memory_backend import open_on_memory
 from workflow_adapters.inputs.runs import Serves
 from workflow_adapters.ports.job_queue import SupportsAbsoluteLease, SupportsDefer, SupportsHeartbeat
 from workflow_adapters.records.job_queue import DequeueResult, JobAckFence
