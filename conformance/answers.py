@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import types
+from functools import cache
 from typing import Any, Final, Union, cast, get_args, get_origin, get_type_hints
 
 from conformance.clause import Port
@@ -86,6 +87,12 @@ def protocol_of(port: Port) -> type:
 
 def capabilities_of(port: Port) -> tuple[type, ...]:
     return CAPABILITIES[protocol_of(port)]
+
+
+@cache
+def answers_of(port: Port) -> Answers:
+    """The shapes of the port's answers and of its capabilities'."""
+    return Answers(protocol_of(port), *capabilities_of(port))
 
 
 def members_missing(adapter: object, protocol: type) -> list[str]:

@@ -9,7 +9,7 @@ from typing import Any, Generic, NoReturn, Protocol, TypeVar, cast
 from uuid import uuid4
 
 from conformance import builders, concurrency
-from conformance.answers import Answers, capabilities_of, members_missing, protocol_of
+from conformance.answers import answers_of, capabilities_of, members_missing, protocol_of
 from conformance.backend import Env, Fixture, Spec
 from conformance.clause import Clause, Parameters, Port
 from conformance.expectations import Expectation, Raises
@@ -58,8 +58,7 @@ class Context(Generic[A]):
         self._made: dict[str, int] = {}
         self._shifted = timedelta(0)
         self.wording = Wording(self.now())
-        answers = Answers(protocol_of(clause.port), *capabilities_of(clause.port))
-        self.history = History(self.wording, answers, self._refuse_answer)
+        self.history = History(self.wording, answers_of(clause.port), self._refuse_answer)
         self.adapter = self._record(fixture, "A")
 
     # Adapters
