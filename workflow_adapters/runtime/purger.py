@@ -74,8 +74,13 @@ class Purger(Loop):
         await self.purge()
         return False
 
-    async def purge(self, progress: Callable[[str, int], None] | None = None) -> Counter[str]:
-        """Delete everything that is due and return the rows deleted per table; `progress` hears of each batch."""
+    async def purge(
+        self, progress: Callable[[str, int], None] | None = None, *, most: int | None = None
+    ) -> Counter[str]:
+        """Delete what is due and return the rows deleted per table; `progress` hears of each batch.
+
+        `most` ends a table's turn once that many of its rows have gone.
+        """
         deleted: Counter[str] = Counter()
         for name, age, batch in self._tables():
             if age is None:
@@ -87,7 +92,7 @@ class Purger(Loop):
                 deleted[name] += count
                 if progress is not None:
                     progress(name, count)
-                if count < self._batch:
+                if count < self._batch or (most is not None and deleted[name] >= most):
                     break
             if deleted[name]:
                 self.observation.note(
