@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
@@ -21,8 +21,7 @@ def migrate(
     """Bring the schema to the current version. Safe to run again, and from several places at once."""
 
     async def work(adapters: Adapters) -> list[str]:
-        migrate_it: Any = adapters.migrate
-        return list(await migrate_it(plan=plan) or [])
+        return await adapters.migrate(plan=plan)
 
     statements = on_adapters(url, schema, work)
     if as_json:

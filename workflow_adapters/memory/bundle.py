@@ -62,9 +62,9 @@ class MemoryAdapters(_MemoryPorts):
     def bind(self, connection: object) -> AbstractAsyncContextManager[TransactionAdapters]:
         raise ConfigurationError("a bundle in memory has no connection to bind; use transaction()")
 
-    async def migrate(self) -> None:
+    async def migrate(self, *, plan: bool = False) -> list[str]:
         async with self._session.read():
-            """There is no schema to bring anywhere."""
+            return []
 
     async def check_schema(self) -> None:
         async with self._session.read():

@@ -61,8 +61,12 @@ class Adapters(Ports, Protocol):
         """
         ...
 
-    async def migrate(self) -> Any:
-        """Bring the schema to the current version: idempotent, forward only, safe from several processes at once."""
+    async def migrate(self, *, plan: bool = False) -> list[str]:
+        """Bring the schema to the current version and return the SQL that was run; with `plan`, that would be run.
+
+        Idempotent, forward only, safe from several processes at once, never drops a column. A newer schema than this
+        release knows is a SchemaError.
+        """
         ...
 
     async def check_schema(self) -> None:

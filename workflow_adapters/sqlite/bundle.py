@@ -38,6 +38,7 @@ from workflow_adapters.sqlite.persistence import SqliteWorkflowPersistence
 from workflow_adapters.sqlite.pool import PooledDatabase
 from workflow_adapters.sqlite.schema import MIGRATIONS
 from workflow_adapters.sqlite.schema.migration import migrate
+from workflow_adapters.sqlite.schema.migration import plan as planned
 from workflow_adapters.worker_id import WorkerId
 
 
@@ -98,8 +99,10 @@ class SqliteAdapters(_SqlitePorts):
     def bind(self, connection: object) -> AbstractAsyncContextManager[TransactionAdapters]:
         return self._on(open_bound(self._database.engine, connection))
 
-    async def migrate(self) -> None:
-        await self._database.write(lambda: migrate(MIGRATIONS, self._database.now()))
+    async def migrate(self, *, plan: bool = False) -> list[str]:
+        if plan:
+            return await self._database.read(lambda: planned(MIGRATIONS))
+        return await self._database.write(lambda: migrate(MIGRATIONS, self._database.now()))
 
     async def check_schema(self) -> None:
         await self._database.read(check_schema)
