@@ -213,13 +213,13 @@ async def racing(ctx: Context[WorkflowPersistence]) -> None:
 @clause(
     "WP-ANN-12",
     MUST,
-    text="One batch of 2,000 annotations is stored whole and listed in its order.",
+    text="One batch of 2,500 annotations is stored whole and listed in its order.",
     why="A large batch must not meet the database's limit of bound parameters half-way.",
     hints=["Pass arrays, or work in chunks inside one transaction."],
     after=["WP-ANN-01"],
 )
 async def large_batch(ctx: Context[WorkflowPersistence]) -> None:
     run_id = await ctx.new_run()
-    await ctx.adapter.append_annotations([annotation(run_id, value=number) for number in range(2_000)])
+    await ctx.adapter.append_annotations([annotation(run_id, value=number) for number in range(2_500)])
     first = await ctx.adapter.list_annotations(run_id)
     ctx.expect("values listed by default, at most 1,000", [one.value for one in first]).equals(list(range(1_000)))
