@@ -69,6 +69,8 @@ class RunDirectory:
         """Keeps every other process of the run from starting the server or leaving meanwhile."""
         deadline = time.monotonic() + _PATIENCE_SECONDS
         while (held := _lock_file(self.path / "door", fcntl.LOCK_EX)) is None:
+            if not self.path.exists():
+                raise ThrowawayError(f"{self.path} was removed while its server was in use")
             if time.monotonic() > deadline:
                 raise ThrowawayError(f"another process of this run has been starting a server in {self.path} too long")
             time.sleep(_POLL_SECONDS)

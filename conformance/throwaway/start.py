@@ -144,9 +144,14 @@ def _databases_on(instance: Instance, rung: str, run: RunDirectory) -> Databases
 
 
 def _leave(run: RunDirectory) -> None:
-    with run.door():
-        is_last = run.leave()
-        if is_last:
-            remove_run(run)
+    try:
+        with run.door():
+            is_last = run.leave()
+            if is_last:
+                remove_run(run)
+    except ThrowawayError:
+        # The directory may be gone, and nobody else finds the server without it.
+        remove_server(run)
+        raise
     if not is_last:
         run.wait_until_removed(_REMOVAL_SECONDS)

@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -17,7 +18,7 @@ from conformance.throwaway import ThrowawayError, blocking_postgres, run_directo
 from conformance.throwaway.docker_engine import SERVER_LABEL, docker_client
 from conformance.throwaway.processes import processes_on
 from conformance.throwaway.run_directory import RunDirectory
-from tests.throwaway.support import Holder, eventually, is_gone, run_directories, run_id
+from tests.throwaway.support import Holder, eventually, is_gone, run_directories, run_id, run_processes
 
 Hold = Callable[[str], Holder]
 
@@ -168,6 +169,21 @@ os.kill(child, 9)
 def test_a_forked_child_that_lives_on_is_no_reason_to_stay() -> None:
     result = subprocess.run([sys.executable, "-c", FORKING], capture_output=True, text=True, timeout=60, check=True)
     assert is_gone(result.stdout.split("_")[1], "embedded-16")
+
+
+def test_a_server_whose_directory_somebody_removed_is_ended_all_the_same() -> None:
+    ids: list[str] = []
+
+    def lose() -> None:
+        with blocking_postgres("embedded-16") as server:
+            ids.append(run_id(server))
+            [directory] = run_directories(ids[0])
+            shutil.rmtree(directory)
+            assert run_processes(ids[0])
+
+    with pytest.raises(ThrowawayError, match="was removed while its server was in use"):
+        lose()
+    assert is_gone(ids[0], "embedded-16")
 
 
 def test_a_stranger_in_its_place_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
