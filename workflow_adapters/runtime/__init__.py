@@ -6,6 +6,7 @@ from workflow_adapters.runtime.outbox_relay import OutboxRelay, Sink
 from workflow_adapters.runtime.outcomes import Defer, Handler, LeaseLostError, Outcome, PermanentJobError, Suspend
 from workflow_adapters.runtime.purger import Purger, Retention
 from workflow_adapters.runtime.reaper import Reaper
+from workflow_adapters.runtime.service import WorkflowService, run_workflow_service
 from workflow_adapters.runtime.worker import Worker
 
 __all__ = [
@@ -24,4 +25,6 @@ __all__ = [
     "Sink",
     "Suspend",
     "Worker",
+    "WorkflowService",
+    "run_workflow_service",
 ]

@@ -36,6 +36,13 @@ class JobContext:
         return self._lease.job
 
     @property
+    def adapters(self) -> Adapters:
+        """The bundle that the worker was given."""
+        if self._adapters is None:
+            raise ConfigurationError("ctx.adapters needs the bundle: Worker(..., adapters=adapters)")
+        return self._adapters
+
+    @property
     def fence(self) -> JobAckFence:
         return self._lease.job.fence
 

@@ -21,7 +21,7 @@ class Loop:
     def __init__(self, one_pass: Pass, every: timedelta, observation: Observation, failed: Event) -> None:
         self._pass = one_pass
         self._every = every.total_seconds()
-        self._observation = observation
+        self.observation = observation
         self._failed = failed
         self._stopping: anyio.Event | None = None
         self._stop_requested = False
@@ -43,7 +43,7 @@ class Loop:
             try:
                 more = await self._pass()
             except (BackendError, TimeoutError) as error:
-                self._observation.note(self._failed, f"a pass failed: {error!r}", error=repr(error))
+                self.observation.note(self._failed, f"a pass failed: {error!r}", error=repr(error))
                 await trouble.pause(stopping)
                 continue
             trouble.reset()

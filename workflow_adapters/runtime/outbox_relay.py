@@ -50,8 +50,7 @@ class OutboxRelay(Loop):
         max_attempts: int = 10,
         every: timedelta = timedelta(seconds=1),
     ) -> None:
-        self.observation = Observation("outbox relay")
-        super().__init__(self.relay, every, self.observation, Event.RELAY_FAILED)
+        super().__init__(self.relay, every, Observation("outbox relay"), Event.RELAY_FAILED)
         self._persistence = persistence
         self._batch = batch
         self._lease = lease

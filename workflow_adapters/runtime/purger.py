@@ -63,8 +63,7 @@ class Purger(Loop):
         every: timedelta = timedelta(minutes=10),
         clock: Clock | None = None,
     ) -> None:
-        self.observation = Observation("purger")
-        super().__init__(self._pass, every, self.observation, Event.PURGER_FAILED)
+        super().__init__(self._pass, every, Observation("purger"), Event.PURGER_FAILED)
         self._adapters = adapters
         self._retention = retention
         self._batch = batch

@@ -31,8 +31,7 @@ class Reaper(Loop):
         fail_spent: bool = True,
         every: timedelta = timedelta(seconds=30),
     ) -> None:
-        self.observation = Observation("reaper")
-        super().__init__(self.reap, every, self.observation, Event.REAPER_FAILED)
+        super().__init__(self.reap, every, Observation("reaper"), Event.REAPER_FAILED)
         self._queue = job_queue
         self._stale_after = stale_after
         self._absolute_timeout = absolute_timeout

@@ -49,6 +49,16 @@ class Worker:
         """How many handlers run now."""
         return len(self._running)
 
+    @property
+    def lease(self) -> timedelta:
+        """How long a claim lives without a heartbeat."""
+        return self._settings.lease
+
+    @property
+    def working(self) -> bool:
+        """Whether `run` is under way and claims."""
+        return self._stopping is not None and not self._stopping.is_set()
+
     def stop(self) -> None:
         """Stop claiming; `run` returns when the handlers have ended, at the latest after drain + grace."""
         self._stop_requested = True
@@ -72,6 +82,7 @@ class Worker:
                 await self._work(stopping)
                 tasks.cancel_scope.cancel()
         finally:
+            stopping.set()
             if thread is not None:
                 await self._end_thread(thread)
             self.observation.note(Event.WORKER_STOPPED, "stopped")

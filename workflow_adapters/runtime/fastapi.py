@@ -1,0 +1,66 @@
+"""The runtime inside a FastAPI (or Starlette) application; needs the extra ``fastapi``."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, Callable
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from typing import Any
+
+import anyio
+from fastapi import APIRouter, FastAPI, Request, Response
+
+from workflow_adapters.errors import WorkflowAdapterError
+from workflow_adapters.runtime.health import look
+from workflow_adapters.runtime.outcomes import Handler
+from workflow_adapters.runtime.service import OpenAdapters, WorkflowService, run_workflow_service
+
+Lifespan = Callable[[FastAPI], AbstractAsyncContextManager[None]]
+
+PATIENCE = 5
+"""Seconds that a health check may take."""
+
+
+def workflow_lifespan(open_bundle: OpenAdapters, handler: Handler, **options: Any) -> Lifespan:
+    """A lifespan that runs the workflow service inside the app: ``FastAPI(lifespan=workflow_lifespan(...))``.
+
+    The options are those of `run_workflow_service`. The running service is ``app.state.workflow``.
+    """
+
+    @asynccontextmanager
+    async def lifespan(app: FastAPI) -> AsyncGenerator[None]:
+        async with run_workflow_service(open_bundle, handler, **options) as service:
+            app.state.workflow = service
+            yield
+
+    return lifespan
+
+
+def workflow_service(request: Request) -> WorkflowService:
+    """The running service, as a dependency of endpoints."""
+    return request.app.state.workflow
+
+
+health_router = APIRouter(tags=["health"])
+"""``/healthz`` tells how the service is, with 200 while the process can answer; ``/readyz`` is 503 if it can not work."""
+
+
+@health_router.get("/healthz")
+async def healthz(request: Request) -> dict[str, Any]:
+    return await _health(workflow_service(request))
+
+
+@health_router.get("/readyz")
+async def readyz(request: Request, response: Response) -> dict[str, Any]:
+    health = await _health(workflow_service(request))
+    if not health["ready"]:
+        response.status_code = 503
+    return health
+
+
+async def _health(service: WorkflowService) -> dict[str, Any]:
+    try:
+        with anyio.fail_after(PATIENCE):
+            return await look(service)
+    except (WorkflowAdapterError, TimeoutError) as error:
+        reason = str(error) or type(error).__name__
+        return {"ready": False, "reason": reason, "worker": {"running": service.worker.running}}

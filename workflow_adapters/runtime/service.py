@@ -1,0 +1,110 @@
+"""Worker, reaper, relay and purger in one block, for a service of any kind."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, Callable, Mapping
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+import anyio
+
+from workflow_adapters.errors import ConfigurationError
+from workflow_adapters.ports.adapters import Adapters
+from workflow_adapters.runtime.loop import Loop
+from workflow_adapters.runtime.outbox_relay import OutboxRelay, Sink
+from workflow_adapters.runtime.outcomes import Handler
+from workflow_adapters.runtime.purger import Purger, Retention
+from workflow_adapters.runtime.reaper import Reaper
+from workflow_adapters.runtime.worker import Worker
+
+OpenAdapters = Callable[[], AbstractAsyncContextManager[Adapters]]
+"""Opens the bundle anew each time it is called: ``lambda: open_adapters(URL)``."""
+
+Options = Mapping[str, Any]
+
+
+class WorkflowService:
+    """The open bundle and the loops that run on it; what an application keeps in its state."""
+
+    def __init__(
+        self, adapters: Adapters, worker: Worker, reaper: Reaper, relay: OutboxRelay | None, purger: Purger | None
+    ) -> None:
+        self.adapters = adapters
+        self.worker = worker
+        self.reaper = reaper
+        self.relay = relay
+        self.purger = purger
+
+    @property
+    def loops(self) -> list[Loop]:
+        return [loop for loop in (self.reaper, self.relay, self.purger) if loop is not None]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ServiceSettings:
+    """Options of `run_workflow_service`.
+
+    - `sink` publishes outbox events; without it nothing is published.
+    - `retention` says what is purged; without it nothing is.
+    - `migrate` brings the schema up to date first.
+    - `worker`, `reaper`, `relay`, `purger` are the options of those classes. The reaper's `stale_after` is the worker's
+      lease unless it is given; one that is shorter is a ConfigurationError.
+    """
+
+    sink: Sink | None = None
+    retention: Retention | None = None
+    migrate: bool = False
+    worker: Options = field(default_factory=dict[str, Any])
+    reaper: Options = field(default_factory=dict[str, Any])
+    relay: Options = field(default_factory=dict[str, Any])
+    purger: Options = field(default_factory=dict[str, Any])
+
+
+@asynccontextmanager
+async def run_workflow_service(
+    open_bundle: OpenAdapters, handler: Handler, **settings: Any
+) -> AsyncGenerator[WorkflowService]:
+    """Open the bundle, run the loops while the block runs, and end in order: drain the worker, stop the loops, close.
+
+    The keyword arguments are those of `ServiceSettings`.
+    """
+    chosen = ServiceSettings(**settings)
+    async with open_bundle() as adapters:
+        if chosen.migrate:
+            await adapters.migrate()
+        service = _build(adapters, handler, chosen)
+        async with anyio.create_task_group() as tasks:
+            for loop in service.loops:
+                await tasks.start(loop.run)
+            worker_ended = anyio.Event()
+
+            async def work() -> None:
+                try:
+                    await service.worker.run()
+                finally:
+                    worker_ended.set()
+
+            tasks.start_soon(work)
+            try:
+                yield service
+            finally:
+                service.worker.stop()
+                with anyio.CancelScope(shield=True):
+                    await worker_ended.wait()  # bounded by the worker's drain and grace
+                for loop in service.loops:
+                    loop.stop()
+                tasks.cancel_scope.cancel()
+
+
+def _build(adapters: Adapters, handler: Handler, chosen: ServiceSettings) -> WorkflowService:
+    worker = Worker(adapters.job_queue, handler, adapters=adapters, **chosen.worker)
+    reaping: dict[str, Any] = {"stale_after": worker.lease, **chosen.reaper}
+    if reaping["stale_after"] < worker.lease:
+        raise ConfigurationError("the reaper's stale_after is shorter than the worker's lease: it would take live jobs")
+    relay, purger = None, None
+    if chosen.sink is not None:
+        relay = OutboxRelay(adapters.persistence, chosen.sink, **chosen.relay)
+    if chosen.retention is not None:
+        purger = Purger(adapters, chosen.retention, **chosen.purger)
+    return WorkflowService(adapters, worker, Reaper(adapters.job_queue, **reaping), relay, purger)
