@@ -9,6 +9,8 @@ from contextlib import asynccontextmanager, closing
 from pathlib import Path
 from typing import Any
 
+import aiosqlite
+
 from workflow_adapters.clock import SystemClock
 from workflow_adapters.errors import NotFoundError
 from workflow_adapters.sql.statement import Operation, Statement
@@ -70,9 +72,18 @@ def stored(path: Path) -> list[str]:
         return [row[0] for row in connection.execute("SELECT id FROM things ORDER BY id")]
 
 
+def connection_threads() -> list[threading.Thread]:
+    # Until aiosqlite 0.21 a connection was its thread.
+    return [
+        thread
+        for thread in threading.enumerate()
+        if isinstance(thread, aiosqlite.Connection) or "connection_worker" in thread.name
+    ]
+
+
 def threads_left() -> list[threading.Thread]:
     """Threads of connections that do not come to their end; the last act of one is to say that it is closed."""
-    threads = [thread for thread in threading.enumerate() if "connection_worker" in thread.name]
+    threads = connection_threads()
     for thread in threads:
         thread.join(1)
     return [thread for thread in threads if thread.is_alive()]

@@ -27,6 +27,7 @@ from workflow_adapters import (
     CreateOutboxEventInput,
     CreateRunInput,
     SchemaError,
+    SupportsWaiting,
     UsageError,
     open_adapters,
     open_sqlite,
@@ -278,7 +279,9 @@ async def test_a_full_database_fails_only_what_does_not_fit(path: Path) -> None:
 
 async def test_waiting_for_jobs_ends_with_the_commit_that_brings_one(path: Path) -> None:
     async with migrated(path) as adapters:
-        waiting = asyncio.create_task(adapters.job_queue.wait_for_jobs(timedelta(seconds=10)))  # pyright: ignore[reportAttributeAccessIssue]  # SupportsWaiting
+        queue = adapters.job_queue
+        assert isinstance(queue, SupportsWaiting)
+        waiting = asyncio.create_task(queue.wait_for_jobs(timedelta(seconds=10)))
         async with adapters.transaction() as tx:
             await tx.job_queue.enqueue_parallel([job(1)])
             await asyncio.sleep(0)
@@ -322,6 +325,6 @@ async def main():
 
 asyncio.run(main())
 """
-    command = [sys.executable, "-c", program]
+    command = [sys.executable, "-W", "ignore:This process", "-c", program]
     done = await asyncio.to_thread(subprocess.run, command, capture_output=True, text=True, timeout=60)
     assert (done.stdout, done.stderr) == ("42 None\n", "")

@@ -11,7 +11,7 @@ from typing import Any
 import aiosqlite
 import pytest
 
-from tests.sqlite.support import Lock, ids, opened, put, run, threads_left
+from tests.sqlite.support import Lock, connection_threads, ids, opened, put, run, threads_left
 from workflow_adapters import BackendBusyError, BackendError, BackendUnavailableError, ConfigurationError, UsageError
 from workflow_adapters.sqlite import connection as connections
 from workflow_adapters.sqlite.connection import Target, close_connection, open_connection, outlast, start
@@ -137,9 +137,7 @@ async def test_a_call_gives_one_future_and_the_public_way_still_works(path: Path
 
 async def test_the_threads_keep_no_process_alive(database: PooledDatabase) -> None:
     await database.read(ids)
-    ours = [thread for thread in threading.enumerate() if "_connection_worker_thread" in thread.name]
-    assert len(ours) == 2
-    assert all(thread.daemon for thread in ours)
+    assert [thread.daemon for thread in connection_threads()] == [True, True]
 
 
 async def test_close_waits_for_nobody_and_may_be_repeated(path: Path, lock: Lock, pausing: threading.Event) -> None:
