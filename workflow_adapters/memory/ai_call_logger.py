@@ -71,11 +71,11 @@ class MemoryAICallLogger(MemoryAdapter):
 
 
 async def write_calls(session: Session, calls: Sequence[AICallRecord]) -> None:
-    """Store calls, but those whose id or (batch_id, request_id) is stored already."""
+    """Store calls, but those whose (batch_id, request_id) is stored already. A call may be written again."""
     async with session.write() as tables:
         for call in calls:
             request = (call.batch_id, call.request_id)
-            if call.id not in tables.ai_calls and (None in request or not tables.ai_calls.by_request.count(request)):
+            if None in request or not tables.ai_calls.by_request.count(request):
                 tables.ai_calls.put(call)
 
 
