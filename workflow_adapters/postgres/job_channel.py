@@ -22,6 +22,7 @@ from workflow_adapters.transaction_scope import Turn, leave_transactions
 
 _logger = logging.getLogger("workflow_adapters.postgres")
 
+KEEPALIVE_SECONDS: Final = 10.0
 _NOTIFY_EVERY: Final = 0.05
 _FIRST_PAUSE: Final = 0.1
 _LONGEST_PAUSE: Final = 10.0
@@ -61,21 +62,21 @@ class Lines(Protocol):
 class JobChannel:
     """Tells the bundle's `WakeUps` of other processes' jobs, and other processes of ours.
 
-    LISTEN begins when somebody first waits. The connection proves itself by a round trip every `keepalive` seconds and
+    LISTEN begins when somebody first waits. The connection proves itself by a round trip every `KEEPALIVE_SECONDS` and
     is made anew when it fails to; whoever waits then looks once. Nothing here ever raises: the looks of `WakeUps`
     do without it.
     """
 
-    def __init__(self, schema: str, wake_ups: WakeUps, lines: Lines, tasks: TaskGroup, keepalive: float = 10.0) -> None:
+    def __init__(self, schema: str, wake_ups: WakeUps, lines: Lines, tasks: TaskGroup) -> None:
         self.state = ListenerState.OFF
         self._name = channel_name(schema)
         self._wake_ups = wake_ups
         self._lines = lines
         self._tasks = tasks
-        self._keepalive = keepalive
         self._line: ListeningConnection | None = None
         self._turn = Turn()
-        self._wanted = False
+        self._changes = 0
+        self._told = 0
         self._notifying = False
         self._closed = False
 
@@ -85,36 +86,48 @@ class JobChannel:
             self.state = ListenerState.CONNECTING
             self._tasks.start_soon(self._listen_for_ever)
 
+    def notify_later(self) -> None:
+        """Tell other processes a little later, or on closing, of jobs that somebody else is about to commit."""
+        self._changes += 1
+        if not self._closed:
+            self._tasks.start_soon(self._notify_later)
+
     def notify(self) -> None:
         """Tell other processes soon, and at most once in 50 ms, that there are jobs."""
-        self._wanted = True
+        self._changes += 1
         if not self._notifying and not self._closed:
             self._notifying = True
-            self._tasks.start_soon(self._notify_while_wanted)
+            self._tasks.start_soon(self._notify_of_changes)
 
     async def close(self) -> None:
         """Say what has not been said yet, and nothing from then on."""
         self._closed = True
-        if self._wanted:
+        if self._told != self._changes:
             with anyio.move_on_after(_LAST_WORD_SECONDS):
                 await self._notify()
 
-    async def _notify_while_wanted(self) -> None:
+    async def _notify_later(self) -> None:
+        leave_transactions()
+        await anyio.sleep(_NOTIFY_EVERY)
+        self.notify()
+
+    async def _notify_of_changes(self) -> None:
         leave_transactions()
         try:
-            while self._wanted:
+            while self._told != self._changes:
                 await self._notify()
                 await anyio.sleep(_NOTIFY_EVERY)
         finally:
             self._notifying = False
 
     async def _notify(self) -> None:
-        self._wanted = False
+        changes = self._changes
         try:
             async with self._a_line() as connection:
-                await connection.fetch("SELECT pg_catalog.pg_notify($1, '')", self._name, timeout=self._keepalive)
+                await connection.fetch("SELECT pg_catalog.pg_notify($1, '')", self._name, timeout=KEEPALIVE_SECONDS)
         except Exception as error:  # noqa: BLE001 - a notification is a courtesy; who waits looks anyway
             _logger.debug("could not notify waiting workers of new jobs: %s", error)
+        self._told = changes
 
     @asynccontextmanager
     async def _a_line(self) -> AsyncGenerator[Connection]:
@@ -134,7 +147,6 @@ class JobChannel:
         leave_transactions()
         pause = _FIRST_PAUSE
         while True:
-            self.state = ListenerState.CONNECTING
             try:
                 async with self._lines.listening() as connection:
                     pause = _FIRST_PAUSE
@@ -158,18 +170,18 @@ class JobChannel:
             self._line, self.state = connection, ListenerState.LISTENING
             self._wake_ups.look()
             while not ended.is_set():
-                with anyio.move_on_after(self._keepalive):
+                with anyio.move_on_after(KEEPALIVE_SECONDS):
                     await ended.wait()
                     break
                 await self._prove(connection)
         finally:
-            self._line = None
+            self._line, self.state = None, ListenerState.CONNECTING
             connection.remove_termination_listener(on_end)
 
     async def _prove(self, connection: ListeningConnection) -> None:
         await self._turn.take()
         try:
-            channels = await connection.fetch("SELECT pg_catalog.pg_listening_channels()", timeout=self._keepalive)
+            channels = await connection.fetch("SELECT pg_catalog.pg_listening_channels()", timeout=KEEPALIVE_SECONDS)
         finally:
             self._turn.give()
         if self._name not in {row[0] for row in channels}:
@@ -204,7 +216,9 @@ class JobSignals:
 
     def jobs_change_soon(self) -> None:
         """The same for jobs that somebody else is about to commit."""
-        asyncio.get_running_loop().call_later(_NOTIFY_EVERY, self.jobs_changed)
+        asyncio.get_running_loop().call_later(_NOTIFY_EVERY, self._wake_ups.signal)
+        if self._channel is not None:
+            self._channel.notify_later()
 
     async def wait(self, timeout: float, next_due: NextDue) -> bool:
         if self._channel is not None:
