@@ -1,5 +1,5 @@
 .DEFAULT_GOAL := help
-.PHONY: help demo check fix test test-all conformance examples constraints
+.PHONY: help demo check fix test test-all conformance contract examples constraints
 .SUFFIXES:
 
 PYTHONS = $(foreach version,3.11 3.12 3.13,$(if $(shell tools/find-python.sh $(version) 2>/dev/null),$(version)))
@@ -30,8 +30,11 @@ test-all: ## Run the tests on every Python from 3.11 to 3.13 that is here
 		$(MAKE) --no-print-directory .venv-$$version/dev && .venv-$$version/bin/python $(PYTEST) || exit 1; \
 	done
 
-conformance: .venv/dev ## Hold the built-in adapters to the contract
-	.venv/bin/python -m conformance
+conformance: .venv/dev ## Hold the built-in adapters to the contract and print the matrix
+	.venv/bin/python -m conformance run tests.conformance.backends:all_specs $(ARGS)
+
+contract: .venv/dev ## Write docs/contract.md from the clauses, and remember their ids
+	.venv/bin/python -m conformance docs --output docs/contract.md --ids conformance/ids.json
 
 examples: .venv/dev ## Run every example
 	@for example in examples/*/__main__.py; do \

@@ -57,6 +57,7 @@ def _parser() -> argparse.ArgumentParser:
     _add_output(matrix)
     docs = commands.add_parser("docs", help="write the contract as Markdown, from the clauses")
     docs.add_argument("--output", type=Path, metavar="FILE", help="there instead of standard output")
+    docs.add_argument("--ids", type=Path, metavar="FILE", help="bring the list of permanent ids up to date, too")
     return parser
 
 

@@ -8,6 +8,7 @@ from argparse import Namespace
 from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
+from conformance import permanent
 from conformance.backend import Spec
 from conformance.choice import Choice
 from conformance.clause import Clause, Port, name_of
@@ -78,6 +79,8 @@ def docs(options: Namespace) -> ExitCode:
         _say(text.rstrip())
     else:
         options.output.write_text(text, encoding="utf-8")
+    if options.ids is not None:
+        permanent.write(permanent.updated(permanent.read(options.ids), load()), options.ids)
     return ExitCode.CONFORMANT
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Awaitable, Callable, Coroutine
 from typing import Any, TypeVar, cast
 
@@ -11,6 +12,20 @@ from conformance.outcome import ClauseFailedError
 
 T = TypeVar("T")
 V = TypeVar("V")
+
+
+def is_asked_for(error: BaseException) -> bool:
+    """Whether the error is a cancellation that somebody has asked the running task for.
+
+    An adapter can raise CancelledError by itself: passed on, it ends a task group without a trace.
+    """
+    if isinstance(error, asyncio.CancelledError):
+        try:
+            task = asyncio.current_task()
+        except RuntimeError:
+            return False
+        return task is not None and task.cancelling() > 0
+    return isinstance(error, anyio.get_cancelled_exc_class())
 
 
 async def together(*calls: Callable[[], Awaitable[T]]) -> list[T]:

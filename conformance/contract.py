@@ -19,7 +19,7 @@ the docstrings of `workflow_adapters.ports`.
 **MUST** binds every adapter. **SHOULD** may be left out for a good reason. A clause that needs a capability or a
 parameter applies to the adapters that declare it.
 
-This page is written by `python -m conformance docs --output docs/contract.md`; change the clauses, not the page.
+This page is written by `make contract`; change the clauses, not the page.
 """
 
 

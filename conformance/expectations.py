@@ -55,7 +55,7 @@ class Expectation(Generic[V]):
 
     def is_not_none(self: Expectation[N | None]) -> N:
         """Give the value back, narrowed."""
-        self._hold(self._observed is not None, "not None")
+        self._hold(self._observed is not None, "a value")
         return cast("N", self._observed)
 
     def is_true(self) -> None:

@@ -8,6 +8,7 @@ import anyio
 from anyio.abc import TaskGroup
 
 from conformance.backend import Env, Fixture, Spec, fixture_of
+from conformance.concurrency import is_asked_for
 from conformance.leaks import OWN
 
 _CLOSE_SECONDS: Final = 10.0
@@ -60,7 +61,7 @@ class Instance:
                 await self._leave.wait()
         except BaseException as error:
             self._error = error
-            if isinstance(error, anyio.get_cancelled_exc_class()):
+            if is_asked_for(error):
                 raise
         finally:
             self._left.set()

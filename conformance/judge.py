@@ -12,6 +12,7 @@ from typing import Any
 import anyio
 
 from conformance.clause import Clause, Level
+from conformance.concurrency import is_asked_for
 from conformance.context import Context
 from conformance.instance import FixtureError
 from conformance.outcome import ClauseFailedError, ClauseSkippedError, Failure, HarnessError, Outcome, Result
@@ -26,7 +27,7 @@ async def attempt(ctx: Context[Any], limit: timedelta) -> Result:
         try:
             await clause.function(ctx)
         except BaseException as raised:
-            if scope.cancel_called and isinstance(raised, anyio.get_cancelled_exc_class()):
+            if scope.cancel_called and is_asked_for(raised):
                 raise
             error = raised
     result = too_late(ctx, limit) if scope.cancel_called else _judge(ctx, error)

@@ -21,6 +21,7 @@ import anyio
 from anyio.abc import TaskGroup
 
 from conformance.choice import Loop
+from conformance.concurrency import is_asked_for
 from conformance.leaks import OWN
 
 T = TypeVar("T")
@@ -37,6 +38,10 @@ class LaneLostError(Exception):
     def __init__(self, blocks_the_loop: bool) -> None:
         super().__init__("blocks the event loop" if blocks_the_loop else "ignores its cancellation")
         self.blocks_the_loop = blocks_the_loop
+
+
+class StrayError(Exception):
+    """An exception that ends tasks, loops or processes, raised by what was called in the lane."""
 
 
 @dataclass(slots=True)
@@ -161,9 +166,12 @@ class _LaneAbandonedError(BaseException):
 async def _settle(job: _Job) -> None:
     try:
         value = await job.function()
-    except BaseException as error:
+    except Exception as error:  # noqa: BLE001 - the caller's, in another thread
         job.future.set_exception(error)
-        if isinstance(error, anyio.get_cancelled_exc_class()):
+    except BaseException as error:
+        if is_asked_for(error) or isinstance(error, _LaneAbandonedError):
+            job.future.set_exception(LaneLostError(blocks_the_loop=False))
             raise
+        job.future.set_exception(StrayError(f"{type(error).__name__} was raised, and nobody had asked for it"))
     else:
         job.future.set_result(value)

@@ -12,6 +12,7 @@ from types import TracebackType
 from typing import Any, Final, cast
 
 from conformance.answers import Answers
+from conformance.concurrency import is_asked_for
 from conformance.outcome import Event
 from conformance.wording import Wording
 
@@ -153,7 +154,7 @@ class Recorded:
 
     def _refuse_control_flow(self, call: _Call, error: BaseException) -> None:
         """Turn what would end a task group, or the loop, without a trace into a verdict."""
-        uncalled = isinstance(error, asyncio.CancelledError) and not _is_being_cancelled()
+        uncalled = isinstance(error, asyncio.CancelledError) and not is_asked_for(error)
         if uncalled or isinstance(error, KeyboardInterrupt | SystemExit):
             name = type(error).__name__
             said = f"{name}, and nobody had cancelled it" if uncalled else name
@@ -172,14 +173,6 @@ class Recorded:
 def _is_cancellation(error: BaseException | None) -> bool:
     # By name: trio may not be installed.
     return error is not None and type(error).__name__ in {"CancelledError", "Cancelled"}
-
-
-def _is_being_cancelled() -> bool:
-    try:
-        task = asyncio.current_task()
-    except RuntimeError:
-        return False
-    return task is not None and task.cancelling() > 0
 
 
 class _RecordedTransaction:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from datetime import UTC, datetime
-from typing import Any, Final, cast
+from typing import Any, Final
+
+import anyio
 
 from conformance.clause import Port
+from conformance.concurrency import is_asked_for
 from workflow_adapters.ports.ai_call_logger import AICallLogger
 from workflow_adapters.ports.job_queue import JobQueue
 from workflow_adapters.ports.step_ledger import StepLedger
@@ -14,28 +17,30 @@ from workflow_adapters.ports.workflow_persistence import WorkflowPersistence
 from workflow_adapters.records.status import PURGEABLE_STATUSES
 
 _FAR: Final = datetime(9999, 1, 1, tzinfo=UTC)
+_SECONDS: Final = 2.0
+
+
+class NoAnswerError(Exception):
+    """The adapter does not answer readers in time."""
 
 
 async def residue(port: Port, adapter: object, earlier_ids: Sequence[str]) -> str | None:
     """What is still there, in words, or None. `earlier_ids` are runs and stages of the clause before.
 
-    Whatever the adapter does wrong here is the clauses' to find.
+    Whatever else the adapter does wrong here is the clauses' to find.
     """
-    try:
-        match port:
-            case Port.WORKFLOW_PERSISTENCE:
-                return await _of_persistence(cast("WorkflowPersistence", adapter))
-            case Port.JOB_QUEUE:
-                return await _of_queue(cast("JobQueue", adapter), earlier_ids)
-            case Port.STEP_LEDGER:
-                return await _of_ledger(cast("StepLedger", adapter), earlier_ids)
-            case Port.AI_CALL_LOGGER:
-                return await _of_logger(cast("AICallLogger", adapter))
-    except Exception:  # noqa: BLE001 - a reader that fails has shown no row
-        return None
+    with anyio.move_on_after(_SECONDS) as scope:
+        try:
+            return await _LOOKS[port](adapter, earlier_ids)
+        except BaseException as error:
+            if is_asked_for(error):
+                raise
+    if scope.cancelled_caught:
+        raise NoAnswerError
+    return None
 
 
-async def _of_persistence(adapter: WorkflowPersistence) -> str | None:
+async def _of_persistence(adapter: WorkflowPersistence, _: Sequence[str]) -> str | None:
     found: Any = (
         await adapter.get_unpublished_outbox_events(1)
         or await adapter.list_runs_for_purge(_FAR, sorted(PURGEABLE_STATUSES), 1)
@@ -59,6 +64,14 @@ async def _of_ledger(adapter: StepLedger, stages: Sequence[str]) -> str | None:
     return None
 
 
-async def _of_logger(adapter: AICallLogger) -> str | None:
+async def _of_logger(adapter: AICallLogger, _: Sequence[str]) -> str | None:
     calls = (await adapter.get_stats("")).total_calls
     return f"{calls} call(s)" if calls else None
+
+
+_LOOKS: Final[Mapping[Port, Callable[[Any, Sequence[str]], Awaitable[str | None]]]] = {
+    Port.WORKFLOW_PERSISTENCE: _of_persistence,
+    Port.JOB_QUEUE: _of_queue,
+    Port.STEP_LEDGER: _of_ledger,
+    Port.AI_CALL_LOGGER: _of_logger,
+}

@@ -19,6 +19,7 @@ from conformance.leaks import Inventory, leftovers
 from conformance.outcome import BUILDS_ON, Failure, Outcome, Result
 from conformance.places import Place, Places
 from conformance.registry import Registry
+from conformance.residue import NoAnswerError
 from conformance.stand import ResidueError, Stand
 
 T = TypeVar("T")
@@ -54,6 +55,7 @@ class Session:
         self._leaking: frozenset[str] = frozenset()
         self._earlier_ids: list[str] = []
         self._can_reset = True
+        self._can_look = True
 
     @property
     def server(self) -> str | None:
@@ -64,7 +66,12 @@ class Session:
         """Try a clause, and before it what it is after; each once."""
         if clause_id not in self._results:
             clause = self._registry.get(clause_id)
-            self._results[clause_id] = self._settled(clause)
+            try:
+                self._results[clause_id] = self._settled(clause)
+            except Exception as error:  # noqa: BLE001 - one clause must not cost the others their trial
+                self._drop_lane()
+                reason = f"{type(error).__name__}: {error}"
+                self._results[clause_id] = Result(clause_id=clause_id, outcome=Outcome.HARNESS_ERROR, reason=reason)
         return self._results[clause_id]
 
     def close(self) -> str:
@@ -174,7 +181,12 @@ class Session:
         stand = self._stands[clause.options]
         fixture = await stand.instance(0)
         self._can_reset = await stand.reset()
-        await stand.refuse_residue(self._earlier_ids)
+        if self._can_look:
+            try:
+                await stand.refuse_residue(self._earlier_ids)
+            except NoAnswerError:
+                # Once is enough: the clauses will say the same in their own words.
+                self._can_look = False
         stand.begin()
         ctx: Context[Any] = Context(clause, stand, fixture)
         self._earlier_ids = ctx.parent_ids

@@ -11,6 +11,7 @@ from anyio.abc import TaskGroup
 
 from conformance.backend import Env, Fixture, Spec
 from conformance.clause import Options, Port
+from conformance.concurrency import is_asked_for
 from conformance.instance import FixtureError, Instance
 from conformance.places import Place
 from conformance.residue import residue
@@ -54,7 +55,9 @@ class Stand:
             done = empty()
             if inspect.isawaitable(done):
                 await done
-        except Exception as error:
+        except BaseException as error:
+            if is_asked_for(error):
+                raise
             raise FixtureError(f"reset raised {type(error).__name__}: {error}") from error
         return True
 

@@ -17,8 +17,8 @@ from pathlib import Path
 ROOT = Path(__file__).parents[1]
 IMAGES = ROOT / "docs" / "images"
 TARGET = "tests.conformance.careless:specs"
-OPENED = "JQ-FENCE-02"
-SIZES = {"wide": (1280, 1760), "narrow": (500, 1760)}
+OPENED = "JQ-ACK-11"
+SIZES = {"wide": (1280, 1500), "narrow": (500, 1760)}
 SCHEMES = {"dark": 0, "light": 1}
 
 

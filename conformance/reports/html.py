@@ -7,6 +7,7 @@ from html import escape
 from pathlib import Path
 from typing import Final
 
+from conformance.clause import DEFAULT_PARAMETERS
 from conformance.message import replay_command, timeline
 from conformance.outcome import Failure, Outcome, Result
 from conformance.report import ClauseText, Report
@@ -99,7 +100,11 @@ def _card(name: str, report: Report) -> str:
     told = " · ".join(f"{counts[outcome]} {_SIGNS[outcome][1]}" for outcome in _SIGNS if counts[outcome])
     subject = report.subject
     facts = [f"{report.seconds:.1f} s", *([subject.server] if subject.server else [])]
-    facts += [f"{name.replace('_', ' ')}: {value}" for name, value in subject.parameters.items()]
+    facts += [
+        f"{name.replace('_', ' ')}: {value}"
+        for name, value in subject.parameters.items()
+        if value != getattr(DEFAULT_PARAMETERS, name, None)
+    ]
     return f"""<article class="card exit-{int(report.exit_code)}">
 <h3>{escape(name)}</h3>
 <p class="verdict">{escape(report.verdict)}</p>

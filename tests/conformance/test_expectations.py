@@ -63,7 +63,7 @@ NOT_HELD: list[tuple[Callable[[], Any], str]] = [
     (lambda: expect("COMPLETED").equals(Status.COMPLETED), "it is 'COMPLETED', but must be COMPLETED."),
     (lambda: expect(1).differs_from(1), "it is 1, but must be anything but 1."),
     (lambda: expect(0).is_none(), "it is 0, but must be None."),
-    (lambda: expect(None).is_not_none(), "it is None, but must be not None."),
+    (lambda: expect(None).is_not_none(), "it is None, but must be a value."),
     (lambda: expect(1).is_true(), "it is 1, but must be True."),
     (lambda: expect(0).is_false(), "it is 0, but must be False."),
     (lambda: expect(1).is_greater_than(1), "it is 1, but must be more than 1."),
