@@ -144,10 +144,11 @@ async def test_many_whose_date_has_come_stand_in_the_same_order(
     assert [j.priority for j in rest] == sorted((n % 7 for n in range(3 * FEW)), reverse=True)
 
 
+@pytest.mark.parametrize("fairness", FAIRNESS, ids=["unfair", "by group", "by path"])
 async def test_a_dead_job_is_failed_with_its_reason_and_the_next_one_taken(
-    database: PlainDatabase, ports_on: Build
+    database: PlainDatabase, ports_on: Build, *, fairness: JobQueueFairness | None
 ) -> None:
-    ports = ports_on(database, JobQueueFairness(max_concurrent_per_group=1))
+    ports = ports_on(database, fairness)
     for n, payload in enumerate([None, "null", "[1]", '"x"', "{}", '{"_workflowId": 1}']):
         database.connection.execute(
             """
