@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_left, insort
-from collections.abc import Callable, Hashable, Iterator
+from collections.abc import Callable, Hashable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Generic, TypeAlias, TypeVar
 
@@ -13,21 +13,22 @@ OrderKey: TypeAlias = tuple[Any, ...]
 
 
 class Index(Generic[R]):
-    """The rows of each bucket in order. A row whose bucket is None is left out."""
+    """The rows of each bucket in order, then by key. A row whose bucket is None is left out."""
 
-    def __init__(self, bucket: Callable[[R], Hashable], order: Callable[[R], OrderKey]) -> None:
+    def __init__(self, rows: Mapping[Any, R], bucket: Callable[[R], Hashable], order: Callable[[R], OrderKey]) -> None:
+        self._rows = rows
         self._bucket = bucket
         self._order = order
-        self._entries: dict[Hashable, list[tuple[OrderKey, R]]] = {}
+        self._places: dict[Hashable, list[tuple[OrderKey, Any]]] = {}
 
     def __getitem__(self, bucket: Hashable) -> list[R]:
         """The rows of a bucket, in order."""
-        return [row for _, row in self._entries.get(bucket, ())]
+        return list(self.iterate(bucket))
 
     def iterate(self, bucket: Hashable) -> Iterator[R]:
         """The same without a copy: whoever writes to the table must stop iterating first."""
-        for _, row in self._entries.get(bucket, ()):
-            yield row
+        for _, key in self._places.get(bucket, ()):
+            yield self._rows[key]
 
     def first(self, bucket: Hashable) -> R | None:
         """The first row of a bucket, or None."""
@@ -35,42 +36,31 @@ class Index(Generic[R]):
 
     def last(self, bucket: Hashable) -> R | None:
         """The last row of a bucket, or None."""
-        entries = self._entries.get(bucket)
-        return entries[-1][1] if entries else None
+        places = self._places.get(bucket)
+        return self._rows[places[-1][1]] if places else None
 
     def count(self, bucket: Hashable) -> int:
-        return len(self._entries.get(bucket, ()))
+        return len(self._places.get(bucket, ()))
 
     def buckets(self) -> list[Any]:
         """The buckets that hold rows."""
-        return list(self._entries)
+        return list(self._places)
 
-    def replace(self, before: R | None, after: R | None) -> None:
-        if before is not None:
-            self._remove(before)
-        if after is not None:
-            self._add(after)
-
-    def _add(self, row: R) -> None:
-        bucket = self._bucket(row)
-        if bucket is not None:
-            insort(self._entries.setdefault(bucket, []), (self._order(row), row), key=_order_key)
-
-    def _remove(self, row: R) -> None:
-        bucket = self._bucket(row)
-        if bucket is None:
+    def move(self, key: Any, before: R | None, after: R | None) -> None:
+        """The row under `key` was `before` and is `after`; None for no row."""
+        old = None if before is None else (self._bucket(before), (self._order(before), key))
+        new = None if after is None else (self._bucket(after), (self._order(after), key))
+        if old == new:
             return
-        entries = self._entries[bucket]
-        position = bisect_left(entries, self._order(row), key=_order_key)
-        while entries[position][1] is not row:
-            position += 1
-        del entries[position]
-        if not entries:
-            del self._entries[bucket]
-
-
-def _order_key(entry: tuple[OrderKey, Any]) -> OrderKey:
-    return entry[0]
+        if old is not None and old[0] is not None:
+            bucket, place = old
+            places = self._places[bucket]
+            del places[bisect_left(places, place)]
+            if not places:
+                del self._places[bucket]
+        if new is not None and new[0] is not None:
+            bucket, place = new
+            insort(self._places.setdefault(bucket, []), place)
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,12 +79,12 @@ class Table(Generic[R]):
         self.name = name
         self._key = key
         self._journal = journal
-        self._rows: dict[Hashable, R] = {}
+        self._rows: dict[Any, R] = {}
         self._indexes: list[Index[R]] = []
 
     def index(self, bucket: Callable[[R], Hashable], order: Callable[[R], OrderKey] = lambda _: ()) -> Index[R]:
         """Add an index, before the first row."""
-        index = Index(bucket, order)
+        index = Index(self._rows, bucket, order)
         self._indexes.append(index)
         return index
 
@@ -127,7 +117,7 @@ class Table(Generic[R]):
         if journal is not None:
             journal.append(Change(self, key, before))
         for index in self._indexes:
-            index.replace(before, row)
+            index.move(key, before, row)
         if row is None:
             del self._rows[key]
         else:

@@ -1,4 +1,7 @@
-"""The tables of one state of a store, with the indexes that the ports read them by."""
+"""The tables of one state of a store, with the indexes that the ports read them by.
+
+Each index ends with the table's key, so rows that are equal otherwise come in the order of their ids.
+"""
 
 from __future__ import annotations
 
@@ -23,8 +26,8 @@ _FIRST_INSTANT: Final = datetime.min.replace(tzinfo=UTC)
 class RunsTable(Table[WorkflowRunRecord]):
     def __init__(self, journal: list[Change] | None) -> None:
         super().__init__("runs", lambda run: run.id, journal)
-        self.by_status = self.index(lambda run: run.status, lambda run: (-run.priority, run.created_at, run.id))
-        self.by_age = self.index(lambda _: True, lambda run: (run.created_at, run.id))
+        self.by_status = self.index(lambda run: run.status, lambda run: (-run.priority, run.created_at))
+        self.by_age = self.index(lambda _: True, lambda run: (run.created_at,))
 
 
 class DefinitionsTable(Table[WorkflowDefinitionRecord]):
@@ -37,35 +40,31 @@ class StagesTable(Table[WorkflowStageRecord]):
         super().__init__("stages", lambda stage: stage.id, journal)
         self.by_pair = self.index(lambda stage: (stage.workflow_run_id, stage.stage_id))
         self.by_run = self.index(
-            lambda stage: stage.workflow_run_id, lambda stage: (stage.execution_group, stage.stage_number, stage.id)
+            lambda stage: stage.workflow_run_id, lambda stage: (stage.execution_group, stage.stage_number)
         )
-        self.by_status = self.index(
-            lambda stage: stage.status, lambda stage: (stage.next_poll_at or _FIRST_INSTANT, stage.id)
-        )
+        self.by_status = self.index(lambda stage: stage.status, lambda stage: (stage.next_poll_at or _FIRST_INSTANT,))
 
 
 class StepsTable(Table[StepRecord]):
     def __init__(self, journal: list[Change] | None) -> None:
         super().__init__("steps", lambda step: (step.stage_record_id, step.step_id), journal)
-        self.by_stage = self.index(lambda step: step.stage_record_id, lambda step: (step.seq, step.step_id))
+        self.by_stage = self.index(lambda step: step.stage_record_id, lambda step: (step.seq,))
 
 
 class LogsTable(Table[WorkflowLogRecord]):
     def __init__(self, journal: list[Change] | None) -> None:
         super().__init__("logs", lambda log: log.id, journal)
-        self.by_run = self.index(lambda log: log.workflow_run_id, lambda log: (log.created_at, log.id))
-        self.by_stage = self.index(lambda log: log.workflow_stage_id, lambda log: (log.created_at, log.id))
+        self.by_run = self.index(lambda log: log.workflow_run_id, lambda log: (log.created_at,))
+        self.by_stage = self.index(lambda log: log.workflow_stage_id, lambda log: (log.created_at,))
 
 
 class AnnotationsTable(Table[WorkflowAnnotationRecord]):
     def __init__(self, journal: list[Change] | None) -> None:
         super().__init__("annotations", lambda annotation: annotation.id, journal)
         self.by_run = self.index(
-            lambda annotation: annotation.workflow_run_id, lambda annotation: (annotation.created_at, annotation.id)
+            lambda annotation: annotation.workflow_run_id, lambda annotation: (annotation.created_at,)
         )
-        self.by_stage = self.index(
-            lambda annotation: annotation.workflow_stage_record_id, lambda annotation: (annotation.id,)
-        )
+        self.by_stage = self.index(lambda annotation: annotation.workflow_stage_record_id)
         self.by_idempotency_key = self.index(
             lambda annotation: (
                 annotation.idempotency_key and (annotation.workflow_run_id, annotation.key, annotation.idempotency_key)
@@ -76,17 +75,17 @@ class AnnotationsTable(Table[WorkflowAnnotationRecord]):
 class ArtifactsTable(Table[WorkflowArtifactRecord]):
     def __init__(self, journal: list[Change] | None) -> None:
         super().__init__("artifacts", lambda artifact: (artifact.workflow_run_id, artifact.key), journal)
-        self.by_run = self.index(lambda artifact: artifact.workflow_run_id, lambda artifact: (artifact.key,))
-        self.by_stage = self.index(lambda artifact: artifact.workflow_stage_id, lambda artifact: (artifact.id,))
+        self.by_run = self.index(lambda artifact: artifact.workflow_run_id)
+        self.by_stage = self.index(lambda artifact: artifact.workflow_stage_id)
 
 
 class JobsTable(Table[JobRow]):
     def __init__(self, journal: list[Change] | None) -> None:
         super().__init__("jobs", lambda job: job.id, journal)
-        self.by_status = self.index(lambda job: job.status, lambda job: (-job.priority, job.created_at, job.id))
+        self.by_status = self.index(lambda job: job.status, lambda job: (-job.priority, job.created_at))
         self.by_pair = self.index(lambda job: (job.workflow_run_id, job.stage_id))
-        self.by_run = self.index(lambda job: job.workflow_run_id, lambda job: (job.created_at, job.id))
-        self.by_age = self.index(lambda _: True, lambda job: (job.created_at, job.id))
+        self.by_run = self.index(lambda job: job.workflow_run_id, lambda job: (job.created_at,))
+        self.by_age = self.index(lambda _: True, lambda job: (job.created_at,))
 
 
 class OutboxTable(Table[OutboxRow]):
@@ -99,10 +98,8 @@ class OutboxTable(Table[OutboxRow]):
             ),
             lambda row: (row.event.sequence,),
         )
-        self.by_lease = self.index(lambda row: row.lease_token, lambda row: (row.event.id,))
-        self.dead = self.index(
-            lambda row: row.event.dlq_at is not None or None, lambda row: (row.event.dlq_at, row.event.id)
-        )
+        self.by_lease = self.index(lambda row: row.lease_token)
+        self.dead = self.index(lambda row: row.event.dlq_at is not None or None, lambda row: (row.event.dlq_at,))
 
 
 class IdempotencyTable(Table[IdempotencyRow]):
@@ -113,14 +110,14 @@ class IdempotencyTable(Table[IdempotencyRow]):
 class AICallsTable(Table[AICallRecord]):
     def __init__(self, journal: list[Change] | None) -> None:
         super().__init__("ai_calls", lambda call: call.id, journal)
-        self.by_age = self.index(lambda _: True, lambda call: (call.created_at, call.id))
+        self.by_age = self.index(lambda _: True, lambda call: (call.created_at,))
         self.by_request = self.index(
             lambda call: (
                 (call.batch_id, call.request_id) if call.batch_id is not None and call.request_id is not None else None
             )
         )
-        self.by_batch = self.index(lambda call: call.batch_id, lambda call: (call.id,))
-        self.by_metadata_batch = self.index(_batch_in_metadata, lambda call: (call.id,))
+        self.by_batch = self.index(lambda call: call.batch_id)
+        self.by_metadata_batch = self.index(_batch_in_metadata)
 
 
 def _batch_in_metadata(call: AICallRecord) -> str | None:
