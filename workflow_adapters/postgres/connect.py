@@ -109,12 +109,15 @@ def check_dsn(dsn: str) -> None:
     scheme, separator, rest = dsn.partition("://")
     if not separator or scheme not in SCHEMES:
         raise ConfigurationError(f"a Postgres DSN begins with {SCHEMES[0]}://")
-    authority = rest.partition("/")[0].partition("?")[0]
     before_query = rest.partition("?")[0]
-    if "#" in rest or before_query.count("@") > 1 or before_query.count("@") != authority.count("@"):
+    authority = before_query.partition("/")[0]
+    hosts = authority.rpartition("@")[2]
+    ports = [host.rpartition("]")[2].partition(":")[2] for host in hosts.split(",")]
+    is_misread = "#" in rest or before_query.count("@") > 1 or before_query.count("@") != authority.count("@")
+    if is_misread or not all(port.isdecimal() or not port for port in ports):
         raise ConfigurationError(
-            "the Postgres DSN has a character in its user, password or database name that stands for something else:"
-            " percent-encode @ : / ? # (urllib.parse.quote(password, safe=''))"
+            "the Postgres DSN has no number for a port, or a character in its user, password or database name that"
+            " stands for something else: percent-encode @ : / ? # (urllib.parse.quote(password, safe=''))"
         )
 
 
