@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 import pytest
 
@@ -188,7 +189,7 @@ async def test_a_job_that_is_not_served_is_never_run(adapters: Adapters) -> None
         ({"heartbeat_every": timedelta(minutes=2)}, "heartbeat_every"),
     ],
 )
-async def test_bad_settings_are_refused(adapters: Adapters, settings: dict[str, object], path: str) -> None:
+async def test_bad_settings_are_refused(adapters: Adapters, settings: dict[str, Any], path: str) -> None:
     async def handler(ctx: JobContext) -> None:
         return None
 

@@ -1,0 +1,213 @@
+"""The relay: at least once, in order per run, and nothing lost when it dies anywhere between claim and emit."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from collections.abc import Callable
+from datetime import timedelta
+from typing import Any
+
+import anyio
+import pytest
+
+from tests.runtime.support import until
+from tests.worked_examples.examples import event
+from workflow_adapters import Adapters, OutboxRecord
+from workflow_adapters.runtime import Event, OutboxRelay
+
+pytestmark = pytest.mark.asyncio
+LEASE = timedelta(milliseconds=300)
+QUICK: dict[str, Any] = {"lease": LEASE, "every": timedelta(milliseconds=10)}
+
+
+class Sink:
+    """Remembers what it was given."""
+
+    def __init__(self) -> None:
+        self.seen: list[OutboxRecord] = []
+        self.broken: set[str] = set()
+
+    async def __call__(self, event: OutboxRecord) -> None:
+        if event.workflow_run_id in self.broken:
+            raise RuntimeError("refused")
+        self.seen.append(event)
+
+    def order(self, run_id: str) -> list[int]:
+        return [event.sequence for event in self.seen if event.workflow_run_id == run_id]
+
+
+class NoLease:
+    """A persistence of a third party that has no SupportsOutboxLease."""
+
+    _HIDDEN = ("lease_outbox_events", "confirm_outbox_events", "release_outbox_lease")
+
+    def __init__(self, persistence: Any) -> None:
+        self._persistence = persistence
+
+    def __getattr__(self, name: str) -> Any:
+        if name in self._HIDDEN:
+            raise AttributeError(name)
+        return getattr(self._persistence, name)
+
+
+async def append(adapters: Adapters, **counts: int) -> None:
+    for run_id, count in counts.items():
+        await adapters.persistence.append_outbox_events([event(run_id, payload=n) for n in range(count)])
+
+
+@pytest.mark.parametrize("leased", [True, False], ids=["leased", "claimed"])
+async def test_events_go_out_once_and_in_order(adapters: Adapters, leased: bool) -> None:
+    persistence: Any = adapters.persistence if leased else NoLease(adapters.persistence)
+    sink = Sink()
+    await append(adapters, a=20, b=3, c=1)
+    relay = OutboxRelay(persistence, sink, batch=5, **QUICK)
+    while await relay.relay():
+        pass
+    assert sink.order("a") == list(range(1, 21))
+    assert sink.order("b") == [1, 2, 3]
+    assert await adapters.persistence.get_unpublished_outbox_events() == []
+
+
+@pytest.mark.parametrize("leased", [True, False], ids=["leased", "claimed"])
+async def test_a_failing_run_holds_up_no_other_and_ends_as_a_dead_letter(adapters: Adapters, leased: bool) -> None:
+    persistence: Any = adapters.persistence if leased else NoLease(adapters.persistence)
+    sink = Sink()
+    sink.broken = {"a"}
+    await append(adapters, a=2, b=3)
+    relay = OutboxRelay(persistence, sink, max_attempts=2, **QUICK)
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(relay.run)
+
+        async def both_dead() -> bool:
+            return len((await adapters.operations.list_dead_outbox_events()).items) == 2
+
+        await until(both_dead)
+        relay.stop()
+    assert sink.order("b") == [1, 2, 3]
+    assert sink.order("a") == []
+    dead = (await adapters.operations.list_dead_outbox_events()).items
+    assert [(letter.sequence, letter.retry_count) for letter in dead] == [(2, 2), (1, 2)]
+    sink.broken = set()
+    await adapters.persistence.replay_dlq_events(10)
+    await OutboxRelay(persistence, sink, **QUICK).relay()
+    assert sink.order("a") == [1, 2]
+
+
+class DyingError(BaseException):
+    """Stands for the kill of the process: nothing of the relay runs after it."""
+
+
+class Dying:
+    """Dies at the n-th call that the relay makes: of the persistence or the sink, before or after it has happened."""
+
+    def __init__(self, persistence: Any, sink: Sink, point: int) -> None:
+        self._persistence = persistence
+        self._sink = sink
+        self._left = point
+        self.dead = False
+
+    def _step(self) -> None:
+        if self.dead:
+            raise DyingError
+        self._left -= 1
+        if self._left < 0:
+            self.dead = True
+            raise DyingError
+
+    async def sink(self, event: OutboxRecord) -> None:
+        self._step()
+        await self._sink(event)
+        self._step()
+
+    def __getattr__(self, name: str) -> Any:
+        method = getattr(self._persistence, name)
+
+        async def call(*args: Any) -> Any:
+            self._step()
+            answer = await method(*args)
+            self._step()
+            return answer
+
+        return call
+
+
+async def relay_until_dead(adapters: Adapters, sink: Sink, point: int) -> bool:
+    """Whether the relay died before it had nothing left to do."""
+    dying = Dying(adapters.persistence, sink, point)
+    relay = OutboxRelay(dying, dying.sink, batch=3, **QUICK)  # type: ignore[arg-type]  # it stands in for a persistence
+    try:
+        while await relay.relay():
+            pass
+    except* DyingError:
+        pass
+    return dying.dead
+
+
+async def test_a_relay_killed_at_any_point_loses_nothing(
+    adapters: Adapters, record_property: Callable[[str, object], None]
+) -> None:
+    sink = Sink()
+    second = OutboxRelay(adapters.persistence, sink, batch=2, **QUICK)
+    points = 0
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(second.run)
+        for point in range(60):
+            runs = {f"{point}-{name}": 3 for name in ("a", "b")}
+            await append(adapters, **runs)
+            died = await relay_until_dead(adapters, sink, point)
+            points += died
+
+            async def all_out(runs: dict[str, int] = runs) -> bool:
+                return all(set(sink.order(run_id)) == {1, 2, 3} for run_id in runs)
+
+            await until(all_out)
+        second.stop()
+    for run_id in {seen.workflow_run_id for seen in sink.seen}:
+        order = sink.order(run_id)
+        first_times = list(dict.fromkeys(order))
+        assert first_times == [1, 2, 3], f"{run_id}: {order}"
+    emitted = Counter(seen.id for seen in sink.seen)
+    record_property("points", points)
+    record_property("emitted twice", emitted.total() - len(emitted))
+    assert points > 10
+
+
+async def test_without_leases_the_ids_are_logged_before_the_emit_and_can_be_handed_back(
+    adapters: Adapters, caplog: pytest.LogCaptureFixture
+) -> None:
+    await append(adapters, a=2)
+    logged: list[Any] = []
+
+    async def die(event: OutboxRecord) -> None:
+        logged.extend(
+            vars(record)["ids"]
+            for record in caplog.records
+            if getattr(record, "event", "") == "events_claimed_without_lease"
+        )
+        await asyncio.sleep(60)
+
+    relay = OutboxRelay(NoLease(adapters.persistence), die, **QUICK)  # type: ignore[arg-type]  # it stands in for one
+    with caplog.at_level("INFO"):
+        # Killed, the relay could not give its claims back: so they stay stamped.
+        claimed = await adapters.persistence.claim_unpublished_outbox_events()
+        await adapters.persistence.release_outbox_events([one.id for one in claimed])
+        with anyio.move_on_after(0.1):
+            await relay.relay()
+    assert [set(ids) for ids in logged] == [{one.id for one in claimed}]
+    await adapters.persistence.claim_unpublished_outbox_events()
+    assert await adapters.persistence.get_unpublished_outbox_events() == []
+    await adapters.persistence.release_outbox_events(logged[0])
+    assert len(await adapters.persistence.get_unpublished_outbox_events()) == 2
+
+
+async def test_a_cancelled_relay_gives_back_what_it_has_not_emitted(adapters: Adapters) -> None:
+    async def slow(event: OutboxRecord) -> None:
+        await asyncio.sleep(60)
+
+    await append(adapters, a=2)
+    relay = OutboxRelay(adapters.persistence, slow, lease=timedelta(minutes=5))
+    with anyio.move_on_after(0.05):
+        await relay.relay()
+    assert len(await adapters.persistence.claim_unpublished_outbox_events()) == 2
+    assert relay.observation.counts[Event.EVENT_PUBLISHED] == 0

@@ -1,0 +1,120 @@
+"""The reaper over both lease tiers, and retention."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+
+from tests.runtime.support import enqueue, job
+from tests.worked_examples.examples import annotation, call, event, run
+from workflow_adapters import (
+    Adapters,
+    BackendUnavailableError,
+    ConfigurationError,
+    ManualClock,
+    Status,
+    UpdateRunInput,
+    open_adapters,
+)
+from workflow_adapters.runtime import Event, Purger, Reaper, Retention
+from workflow_adapters.runtime.service import run_workflow_service
+
+pytestmark = pytest.mark.asyncio
+PAST = timedelta(seconds=-1)
+
+
+async def test_the_reaper_gives_back_and_ends_jobs(adapters: Adapters) -> None:
+    await enqueue(adapters, "stale")
+    await adapters.job_queue.dequeue()
+    reaper = Reaper(adapters.job_queue, stale_after=PAST)
+    await reaper.reap()
+    assert (await job(adapters, "stale")).status is Status.PENDING
+    await adapters.job_queue.dequeue()
+    await Reaper(adapters.job_queue, absolute_timeout=PAST).reap()
+    assert (await job(adapters, "stale")).status is Status.FAILED
+    assert reaper.observation.counts[Event.JOBS_RELEASED] == 1
+
+
+async def test_a_job_that_kills_its_workers_fails_in_the_end(adapters: Adapters) -> None:
+    await enqueue(adapters, "poison")
+    for _ in range(3):
+        await adapters.job_queue.dequeue()
+        await Reaper(adapters.job_queue, stale_after=PAST).reap()
+    assert (await job(adapters, "poison")).status is Status.FAILED
+
+
+async def test_trouble_never_ends_a_loop(adapters: Adapters) -> None:
+    class Away:
+        calls = 0
+
+        async def release_stale_jobs(self, *args: object) -> int:
+            self.calls += 1
+            if self.calls < 3:
+                raise BackendUnavailableError("away")
+            reaper.stop()
+            return 0
+
+    away: Any = Away()
+    reaper = Reaper(away, every=timedelta(milliseconds=1))
+    await reaper.run()
+    assert reaper.observation.counts[Event.REAPER_FAILED] == 2
+
+
+async def test_retention_deletes_what_is_due_and_nothing_else(adapters: Adapters) -> None:
+    await adapters.persistence.create_run(run("old"))
+    await adapters.persistence.create_run(run("going"))
+    await adapters.persistence.update_run("old", UpdateRunInput(status=Status.COMPLETED))
+    await adapters.persistence.append_annotations([annotation(run_id="old")])
+    [done] = await enqueue(adapters, "done")
+    await adapters.job_queue.complete(done)
+    await enqueue(adapters, "open")
+    await adapters.persistence.append_outbox_events([event("a"), event("b"), event("c")])
+    a, b, _ = await adapters.persistence.get_unpublished_outbox_events()
+    await adapters.persistence.mark_outbox_events_published([a.id])
+    await adapters.persistence.move_outbox_event_to_dlq(b.id)
+    await adapters.persistence.acquire_idempotency_key("k", "c")
+    await adapters.persistence.complete_idempotency_key("k", "c", 1)
+    adapters.ai_call_logger.log_call(call())
+    await adapters.ai_call_logger.get_stats("")
+
+    spans = dict.fromkeys(
+        ("runs", "jobs", "published_events", "dead_events", "completed_keys", "abandoned_keys", "ai_calls"),
+        timedelta(0),
+    )
+    batches: list[tuple[str, int]] = []
+    tomorrow = ManualClock(datetime.now(UTC) + timedelta(days=1))
+    purger = Purger(adapters, Retention(**spans), batch=1, clock=tomorrow)
+    deleted = await purger.purge(lambda name, rows: batches.append((name, rows)))
+    assert dict(deleted) == {
+        "runs": 1,
+        "jobs": 1,
+        "published_events": 1,
+        "dead_events": 1,
+        "completed_keys": 1,
+        "abandoned_keys": 0,
+        "ai_calls": 1,
+    }
+    assert batches[:2] == [("runs", 1), ("runs", 0)]
+    assert await adapters.persistence.get_run("going") is not None
+    assert (await job(adapters, "open")).status is Status.PENDING
+    assert sum((await purger.purge()).values()) == 0
+
+
+async def test_what_is_kept_for_ever_stays(adapters: Adapters) -> None:
+    await adapters.persistence.create_run(run("old"))
+    await adapters.persistence.update_run("old", UpdateRunInput(status=Status.COMPLETED))
+    later = ManualClock(datetime.now(UTC) + timedelta(days=10_000))
+    assert sum((await Purger(adapters, Retention(), clock=later).purge()).values()) == 0
+
+
+async def test_a_reaper_faster_than_the_lease_is_refused() -> None:
+    async def handler(ctx: object) -> None:
+        return None
+
+    with pytest.raises(ConfigurationError, match="shorter than the worker's lease"):
+        async with run_workflow_service(
+            lambda: open_adapters("memory://"), handler, reaper={"stale_after": timedelta(seconds=1)}
+        ):
+            raise AssertionError
