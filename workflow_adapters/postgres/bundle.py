@@ -21,7 +21,7 @@ from workflow_adapters.postgres.connection import Connection
 from workflow_adapters.postgres.database import PostgresDatabase, TransactionDatabase
 from workflow_adapters.postgres.home import Home
 from workflow_adapters.postgres.job_channel import JobSignals, ListenerState
-from workflow_adapters.postgres.job_port import QueueSettings
+from workflow_adapters.postgres.job_port import PostgresQueueSettings
 from workflow_adapters.postgres.job_queue import PostgresJobQueue
 from workflow_adapters.postgres.migrate import POOLED, Migrator, translating
 from workflow_adapters.postgres.options import PostgresOptions, PostgresSettings
@@ -44,7 +44,7 @@ class _Shared:
 
     home: Home
     signals: JobSignals
-    queue: QueueSettings
+    queue: PostgresQueueSettings
     turns: OutboxTurns
 
 
@@ -59,7 +59,7 @@ class _PostgresPorts:
         self.job_queue = PostgresJobQueue(database, shared.queue)
         self.step_ledger = SqlStepLedger(database)
         self.ai_call_logger = SqlAICallLogger(database, calls)
-        self.operations = SqlOperations(database)
+        self.operations = SqlOperations(database, database.jobs_changed)
 
     def transaction(self) -> AbstractAsyncContextManager[TransactionAdapters]:
         return self._in(self._database.transaction())
@@ -151,7 +151,7 @@ async def open_postgres(
     home = Home(dsn_or_pool, _settings(options))
     settings = home.settings
     async with home.open() as (database, signals):
-        queue = QueueSettings(
+        queue = PostgresQueueSettings(
             worker_id=WorkerId(settings.worker_id), fairness=settings.fairness, backoff=settings.backoff
         )
         buffer = AICallBuffer(partial(insert_ai_calls, database), settings.clock)

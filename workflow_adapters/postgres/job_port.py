@@ -6,26 +6,22 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
-from workflow_adapters.inputs.job_queue import JobQueueFairness, RetryBackoff
 from workflow_adapters.postgres.database import PostgresDatabase
 from workflow_adapters.postgres.lookahead import ClaimMemory
-from workflow_adapters.worker_id import WorkerId
+from workflow_adapters.queue_settings import QueueSettings
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class QueueSettings:
-    """What the job queues of one bundle share."""
+class PostgresQueueSettings(QueueSettings):
+    """The same, and what their claims remember."""
 
-    worker_id: WorkerId = field(default_factory=WorkerId)
-    fairness: JobQueueFairness | None = None
-    backoff: RetryBackoff = field(default_factory=RetryBackoff)
     memory: ClaimMemory = field(default_factory=ClaimMemory)
 
 
 class JobPort:
     """Base of the job queue's parts."""
 
-    def __init__(self, database: PostgresDatabase, settings: QueueSettings) -> None:
+    def __init__(self, database: PostgresDatabase, settings: PostgresQueueSettings) -> None:
         self._database = database
         self._settings = settings
 

@@ -22,7 +22,7 @@ Part: TypeAlias = tuple[str, str]
 
 LOOKAHEAD: Final = 250
 _COSTLY_MS: Final = 2.0
-_IN_A_ROW: Final = 3
+_IN_A_ROW: Final = 10
 _SPARE_IDS: Final = 4
 _PARTS: Final = 4
 _MOST_PARTS: Final = 200
