@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from typing import Final
 
-from conformance.clause import MUST
+from conformance.clause import MUST, Requires
 from conformance.context import Context
 from conformance.registry import clause
 from conformance.suites.job_queue.scenes import (
     EVERY_LEASE,
     HOUR,
     MINUTE,
+    MS,
     claim,
     enqueue_stages,
     job_of,
@@ -145,3 +146,21 @@ async def the_claim_is_lost(ctx: Context[JobQueue]) -> None:
     outcome = await ctx.adapter.complete(claimed.job_id, claimed.fence)
     ctx.expect("complete after the expiry", outcome).equals(JobAckOutcome.SUPERSEDED)
     ctx.expect("status", (await job_of(ctx, claimed.workflow_run_id)).status).equals(Status.FAILED)
+
+
+@clause(
+    "JQ-CAP-08",
+    MUST,
+    text="A job expires when it has run longer than the span, not when it has run exactly as long.",
+    why="A limit is what is allowed; jobs that need all of it would be failed for good.",
+    hints=["started_at < now - span."],
+    needs=(SupportsAbsoluteLease, Requires("clock", "caller")),
+    after=["JQ-CAP-05"],
+)
+async def exactly_as_long(ctx: Context[JobQueue]) -> None:
+    await running_job(ctx)
+    await ctx.advance(HOUR)
+    expire = ctx.capability(SupportsAbsoluteLease).expire_runaway_jobs
+    ctx.expect("jobs expired at the limit", await expire(HOUR)).equals(0)
+    await ctx.advance(MS)
+    ctx.expect("jobs expired a millisecond later", await expire(HOUR)).equals(1)
