@@ -23,7 +23,7 @@ _HOST = "127.0.0.1"
 # Below what systems hand out for outgoing connections: one of those must not get the port while the server is down.
 _PORTS = range(15_000, 32_000)
 _PORT_ATTEMPTS = 5
-_INITDB_SECONDS = 60
+_PROGRAM_SECONDS = 120
 _START_SECONDS = 60
 _STOP_SECONDS = 30
 _LOG_LINES_SHOWN = 3
@@ -129,21 +129,29 @@ class LocalInstance:
         options = self._account.popen_options() if self._account else PopenOptions()
         with output.open("w") as file:
             try:
-                result = subprocess.run(
+                process = subprocess.Popen(
                     [self._programs / program, *map(str, arguments)],
                     cwd=self._directory,
                     env=_environment(),
                     stdin=subprocess.DEVNULL,
                     stdout=file,
                     stderr=subprocess.STDOUT,
-                    timeout=_INITDB_SECONDS + _START_SECONDS,
                     umask=0o077,
-                    check=False,
+                    # What the terminal sends is for us to act on; initdb's own processes would leave shared memory.
+                    start_new_session=True,
                     **options,
                 )
-            except (OSError, subprocess.TimeoutExpired) as error:
+            except OSError as error:
                 raise UnavailableError(f"{program}: {error}") from None
-        if result.returncode != 0:
+        try:
+            code = process.wait(_PROGRAM_SECONDS)
+        except BaseException as error:
+            end_processes_on(self._data, gently=False)
+            process.wait()
+            if isinstance(error, subprocess.TimeoutExpired):
+                raise UnavailableError(f"{program} takes longer than {_PROGRAM_SECONDS} s") from None
+            raise
+        if code != 0:
             raise UnavailableError(f"{program} failed: {_last_lines(output)} {_last_lines(self._log)}".rstrip())
 
     def _complain_if_gone(self) -> None:

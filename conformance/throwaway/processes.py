@@ -48,17 +48,17 @@ def end_processes_on(data: Path, *, gently: bool = True) -> None:
     Raises:
         ThrowawayError: some do not end.
     """
-    shared_memory = _shared_memory_of(data)
-    if gently and (found := processes_on(data)):
+    postmaster = postmaster_of(data)
+    if gently and (found := [process for process in processes_on(data) if process.id == postmaster]):
+        # At once, but in order: it takes its own processes and shared memory with it.
         _signal_all(found, signal.SIGQUIT)
         _wait_until_gone(found, _GENTLE_SECONDS)
     while found := processes_on(data):
-        # Its server first, which would otherwise start others in their place.
+        # Parents first: a server would start others in their place, and initdb remove what the next step reads.
         _signal_all(found, signal.SIGKILL)
         if left := _wait_until_gone(found, _KILL_SECONDS):
             raise ThrowawayError(f"processes {[process.id for process in left]} on {data} do not end")
-    if shared_memory is not None:
-        _remove_shared_memory(shared_memory)
+    _remove_shared_memory(data)
     # A new server would take the file for a live server's, where the dead one has not been waited for by its parent.
     (data / "postmaster.pid").unlink(missing_ok=True)
 
@@ -77,27 +77,25 @@ def _pid_file_of(data: Path) -> list[str]:
         return []
 
 
-def _shared_memory_of(data: Path) -> int | None:
+def _remove_shared_memory(data: Path) -> None:
+    # The file is there only where the server had no time to remove it and the segment itself.
     lines = _pid_file_of(data)
     key_and_id = lines[6].split() if len(lines) > 6 else []  # noqa: PLR2004 - the seventh line of the file's format
-    return int(key_and_id[1]) if len(key_and_id) == 2 else None  # noqa: PLR2004 - a key and an id
-
-
-def _remove_shared_memory(identifier: int) -> None:
-    # As its owner: not every root may. It fails, as it should, where the server took its segment with it.
-    account = server_account()
-    options = account.popen_options() if account else PopenOptions()
-    nowhere = subprocess.DEVNULL
-    with contextlib.suppress(FileNotFoundError):
-        subprocess.run(
-            ["ipcrm", "-m", str(identifier)],
-            stdout=nowhere,
-            stderr=nowhere,
-            cwd="/",
-            timeout=10,
-            check=False,
-            **options,
-        )
+    if len(key_and_id) == 2:  # noqa: PLR2004 - a key and an id
+        # As its owner: not every root may.
+        account = server_account()
+        options = account.popen_options() if account else PopenOptions()
+        nowhere = subprocess.DEVNULL
+        with contextlib.suppress(FileNotFoundError):
+            subprocess.run(
+                ["ipcrm", "-m", key_and_id[1]],
+                stdout=nowhere,
+                stderr=nowhere,
+                cwd="/",
+                timeout=10,
+                check=False,
+                **options,
+            )
 
 
 def _signal_all(processes: Iterable[Process], number: signal.Signals) -> None:

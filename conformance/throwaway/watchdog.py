@@ -25,7 +25,15 @@ def start_watchdog(directory: Path) -> None:
     try:
         with log.open("a") as errors:
             subprocess.run(
-                command, cwd="/", stdin=nowhere, stdout=nowhere, stderr=errors, timeout=_START_SECONDS, check=True
+                command,
+                cwd="/",
+                stdin=nowhere,
+                stdout=nowhere,
+                stderr=errors,
+                timeout=_START_SECONDS,
+                check=True,
+                # What ends the run's whole process group must not end it too.
+                start_new_session=True,
             )
     except (OSError, subprocess.SubprocessError):
         raise ThrowawayError(f"the watchdog does not start: {log.read_text(errors='replace')[-500:]}") from None

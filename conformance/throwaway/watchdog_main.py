@@ -19,8 +19,6 @@ def main(directory: Path, search_path: list[str]) -> None:
     lock = os.open(directory / "lock", os.O_RDWR)
     if os.fork() != 0:
         return
-    # Away from the run's terminal and its signals.
-    os.setsid()
     fcntl.flock(lock, fcntl.LOCK_EX)
     try:
         is_left = os.path.samestat(os.fstat(lock), (directory / "lock").stat())
