@@ -51,13 +51,13 @@ def ports_on(clock: ManualClock) -> Callable[..., Any]:
     """The ports over a database, by the names that they have on a bundle."""
 
     def build(database: PlainDatabase, fairness: JobQueueFairness | None = None) -> Any:
-        settings = QueueSettings(fairness=fairness)
+        settings, signal = QueueSettings(fairness=fairness), JobSignal()
         return SimpleNamespace(
             persistence=SqliteWorkflowPersistence(database, OutboxRotation()),
-            job_queue=SqliteJobQueue(database, settings, JobSignal()),
+            job_queue=SqliteJobQueue(database, settings, signal),
             step_ledger=SqlStepLedger(database),
             ai_call_logger=SqlAICallLogger(database, WaitingCalls(database)),
-            operations=SqlOperations(database),
+            operations=SqlOperations(database, signal.changed),
         )
 
     return build

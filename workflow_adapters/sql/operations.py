@@ -18,6 +18,7 @@ from workflow_adapters.records.runs import WorkflowRunRecord
 from workflow_adapters.records.status import Status
 from workflow_adapters.sql.columns import ms_to_instant
 from workflow_adapters.sql.conditions import Conditions
+from workflow_adapters.sql.database import Database
 from workflow_adapters.sql.outbox_lease import LEASE_HORIZON, LEASE_OFFSET, read_events
 from workflow_adapters.sql.results import count, every, first
 from workflow_adapters.sql.retention import SqlRetention
@@ -35,6 +36,11 @@ T = TypeVar("T", bound=_Listed)
 
 @enforces(Operations)
 class SqlOperations(SqlRetention):
+    def __init__(self, database: Database, jobs_changed: Callable[[], None]) -> None:
+        """`jobs_changed` wakes whoever waits for jobs."""
+        super().__init__(database)
+        self._jobs_changed = jobs_changed
+
     async def queue_stats(self) -> QueueStats:
         def operation() -> Operation[QueueStats]:
             rows = yield self._database.dialect.queue_stats(self._database.now())
@@ -168,7 +174,10 @@ class SqlOperations(SqlRetention):
 
     async def requeue_job(self, job_id: str) -> bool:
         statement = self._database.dialect.requeue_job(job_id, self._database.now())
-        return bool(await self._database.write(lambda: count(statement), single=True))
+        requeued = bool(await self._database.write(lambda: count(statement), single=True))
+        if requeued:
+            self._jobs_changed()
+        return requeued
 
     async def cancel_job(self, job_id: str) -> bool:
         statement = self._database.dialect.cancel_job(job_id, self._database.now())

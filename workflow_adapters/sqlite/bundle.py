@@ -62,7 +62,7 @@ class _SqlitePorts:
         self.job_queue = SqliteJobQueue(database, shared.queue, shared.signal)
         self.step_ledger = SqlStepLedger(database)
         self.ai_call_logger = SqlAICallLogger(database, calls)
-        self.operations = SqlOperations(database)
+        self.operations = SqlOperations(database, shared.signal.changed)
 
     @asynccontextmanager
     async def transaction(self) -> AsyncGenerator[TransactionAdapters]:

@@ -84,7 +84,10 @@ class SqliteJobQueue(SqliteJobSweeps, JobQueueConveniences):
         if lanes == []:
             return None
         now = self._database.now()
-        return await self._database.write(lambda: self._take(now, lanes), single=self._fair_choice is None)
+        job = await self._database.write(lambda: self._take(now, lanes), single=self._fair_choice is None)
+        if job is not None:
+            self._signal.claimed()
+        return job
 
     async def dequeue_many(self, limit: int, serves: Serves = None) -> list[DequeueResult]:
         lanes = _lanes(serves)
@@ -98,7 +101,10 @@ class SqliteJobQueue(SqliteJobSweeps, JobQueueConveniences):
                 taken.append(job)
             return taken
 
-        return await self._database.write(operation)
+        jobs = await self._database.write(operation)
+        if jobs:
+            self._signal.claimed()
+        return jobs
 
     async def get_jobs_by_workflow_run(self, run_id: str) -> list[JobRecord]:
         statement = Statement(
@@ -121,16 +127,18 @@ class SqliteJobQueue(SqliteJobSweeps, JobQueueConveniences):
 
     async def wait_for_jobs(self, timeout: timedelta) -> bool:
         deadline = anyio.current_time() + timeout.total_seconds()
+        change, pause = self._signal.next_change(), self._signal.pause
         while True:
-            # Asked for before the look, so that no change between the two is missed.
-            change = self._signal.next_change()
-            if await self._database.read(partial(self._is_any_due, self._database.now())):
-                return True
             remaining = deadline - anyio.current_time()
+            with anyio.move_on_after(min(remaining, pause)):
+                await change.wait()
+            # Asked for before the look, so that no change after it is missed.
+            change, pause = self._signal.next_change(), _LOOK_AGAIN
+            if await self._database.read(partial(self._is_any_due, self._database.now())):
+                self._signal.found()
+                return True
             if remaining <= 0:
                 return False
-            with anyio.move_on_after(min(remaining, _LOOK_AGAIN)):
-                await change.wait()
 
     def _take(self, now: datetime, lanes: Sequence[str] | None) -> Operation[DequeueResult | None]:
         worker_id = self._settings.worker_id.value
