@@ -49,7 +49,7 @@ def replay(
     if as_json:
         print_json({"replayed": count})
     else:
-        console.print(f"{count} dead letters will be published again")
+        console.print(f"dead letters that will be published again: {count}")
 
 
 @outbox.command("release")
@@ -68,4 +68,4 @@ def release(
     if as_json:
         print_json({"released": event_ids})
     else:
-        console.print(f"{len(event_ids)} events can be claimed again")
+        console.print(f"events that can be claimed again: {len(event_ids)}")
