@@ -75,7 +75,7 @@ async def write_calls(session: Session, calls: Sequence[AICallRecord]) -> None:
     async with session.write() as tables:
         for call in calls:
             request = (call.batch_id, call.request_id)
-            if None in request or not tables.ai_calls.by_request.count(request):
+            if None in request or tables.ai_calls.by_request.get(request) is None:
                 tables.ai_calls.put(call)
 
 

@@ -27,7 +27,7 @@ class MemoryAnnotations(MemoryAdapter):
             now = self._session.now()
             for annotation in annotations:
                 same = (annotation.workflow_run_id, annotation.key, annotation.idempotency_key)
-                if annotation.idempotency_key is None or tables.annotations.by_idempotency_key.first(same) is None:
+                if annotation.idempotency_key is None or tables.annotations.by_idempotency_key.get(same) is None:
                     tables.annotations.put(_new_annotation(annotation, now))
 
     async def list_annotations(

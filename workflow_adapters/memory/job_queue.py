@@ -61,7 +61,7 @@ class MemoryJobQueue(MemoryJobAcks, MemoryJobSweeps, JobQueueConveniences):
                 last_inputs[pair] = job
             ids: dict[tuple[str, str], str] = {}
             for pair, job in last_inputs.items():
-                stored = tables.jobs.by_pair.first(pair)
+                stored = tables.jobs.by_pair.get(pair)
                 if stored is not None:
                     tables.jobs.remove(stored)
                 ids[pair] = tables.jobs.put(new_job(job, now)).id

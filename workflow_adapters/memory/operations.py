@@ -14,6 +14,7 @@ from workflow_adapters.memory.job_rows import finished, is_due, job_record, pend
 from workflow_adapters.memory.outbox_selection import is_leased
 from workflow_adapters.memory.purges import MemoryPurges
 from workflow_adapters.memory.rows import JobRow, detached
+from workflow_adapters.memory.table import Place
 from workflow_adapters.page_cursor import decode_cursor, encode_cursor
 from workflow_adapters.ports.operations import Operations
 from workflow_adapters.records.job_queue import JobRecord
@@ -24,8 +25,7 @@ from workflow_adapters.records.runs import WorkflowRunRecord
 from workflow_adapters.records.status import Status
 from workflow_adapters.unset import UNSET
 
-R = TypeVar("R")
-T = TypeVar("T")
+R = TypeVar("R", WorkflowRunRecord, JobRecord, WorkflowLogRecord, OutboxRecord)
 
 
 @enforces(Operations)
@@ -58,40 +58,40 @@ class MemoryOperations(MemoryPurges):
     ) -> Page[WorkflowRunRecord]:
         wanted = filters or RunFilters()
         async with self._session.read() as tables:
-            runs = [
+            runs = (
                 run
-                for run in tables.runs.by_age.iterate(True)
+                for run in tables.runs.by_age.descend(True, _place("list_runs", after))
                 if wanted.status in (UNSET, run.status)
                 and wanted.workflow_id in (UNSET, run.workflow_id)
                 and wanted.definition_version in (UNSET, run.definition_version)
-            ]
-            return _page("list_runs", runs, _age, detached, after, limit)
+            )
+            return _page([detached(run) for run in islice(runs, limit + 1)], limit, "list_runs", _age)
 
     async def list_jobs(
         self, filters: JobFilters | None = None, after: str | None = None, limit: int = DEFAULT_PAGE
     ) -> Page[JobRecord]:
         wanted = filters or JobFilters()
         async with self._session.read() as tables:
-            jobs = [
+            jobs = (
                 job
-                for job in tables.jobs.by_age.iterate(True)
+                for job in tables.jobs.by_age.descend(True, _place("list_jobs", after))
                 if wanted.status in (UNSET, job.status) and wanted.workflow_run_id in (UNSET, job.workflow_run_id)
-            ]
-            return _page("list_jobs", jobs, _age, job_record, after, limit)
+            )
+            return _page([job_record(job) for job in islice(jobs, limit + 1)], limit, "list_jobs", _age)
 
     async def list_logs(
         self, run_id: str, after: str | None = None, limit: int = DEFAULT_PAGE
     ) -> Page[WorkflowLogRecord]:
         async with self._session.read() as tables:
-            return _page("list_logs", tables.logs.by_run[run_id], _age, detached, after, limit)
+            logs = tables.logs.by_run.descend(run_id, _place("list_logs", after))
+            return _page([detached(log) for log in islice(logs, limit + 1)], limit, "list_logs", _age)
 
     async def list_dead_outbox_events(self, after: str | None = None, limit: int = DEFAULT_PAGE) -> Page[OutboxRecord]:
-        def position(event: OutboxRecord) -> tuple[datetime, str]:
-            return event.dlq_at or event.occurred_at, event.id
-
+        listing = "list_dead_outbox_events"
         async with self._session.read() as tables:
-            dead = [row.event for row in tables.outbox.dead[True]]
-            return _page("list_dead_outbox_events", dead, position, detached, after, limit)
+            dead = tables.outbox.dead.descend(True, _place(listing, after))
+            events = [detached(row.event) for row in islice(dead, limit + 1)]
+            return _page(events, limit, listing, lambda event: event.dlq_at or event.occurred_at)
 
     async def get_job(self, job_id: str) -> JobRecord | None:
         async with self._session.read() as tables:
@@ -121,24 +121,17 @@ class MemoryOperations(MemoryPurges):
             return True
 
 
-def _age(row: WorkflowRunRecord | JobRow | WorkflowLogRecord) -> tuple[datetime, str]:
-    return row.created_at, row.id
+def _age(record: WorkflowRunRecord | JobRecord | WorkflowLogRecord) -> datetime:
+    return record.created_at
 
 
-def _page(
-    listing: str,
-    rows: list[R],
-    position: Callable[[R], tuple[datetime, str]],
-    record: Callable[[R], T],
-    after: str | None,
-    limit: int,
-) -> Page[T]:
-    """The newest `limit` of `rows`, which come oldest first, that are older than the cursor."""
-    end = None if after is None else decode_cursor(listing, after)
-    older = (row for row in reversed(rows) if end is None or position(row) < end)
-    page = list(islice(older, limit))
-    more = next(older, None) is not None
-    return Page(
-        items=tuple(record(row) for row in page),
-        next=encode_cursor(listing, *position(page[-1])) if more else None,
-    )
+def _place(listing: str, after: str | None) -> Place | None:
+    """Where the page before ended in an index by instant."""
+    return None if after is None else decode_cursor(listing, after)
+
+
+def _page(records: list[R], limit: int, listing: str, instant: Callable[[R], datetime]) -> Page[R]:
+    """A page of what was read, which is one more than the page holds if there is more."""
+    items = tuple(records[:limit])
+    more = len(records) > limit
+    return Page(items=items, next=encode_cursor(listing, instant(items[-1]), items[-1].id) if more else None)

@@ -25,7 +25,7 @@ class MemoryStages(MemoryAdapter):
     async def create_stage(self, stage: CreateStageInput) -> WorkflowStageRecord:
         async with self._session.write() as tables:
             require_run(tables, stage.workflow_run_id)
-            if tables.stages.by_pair.first((stage.workflow_run_id, stage.stage_id)) is not None:
+            if tables.stages.by_pair.get((stage.workflow_run_id, stage.stage_id)) is not None:
                 raise AlreadyExistsError("stage", f"{stage.workflow_run_id}/{stage.stage_id}")
             record = _new_stage(stage, self._session.now(), Status.PENDING, None)
             return detached(tables.stages.put(record))
@@ -34,7 +34,7 @@ class MemoryStages(MemoryAdapter):
         async with self._session.write() as tables:
             now, create = self._session.now(), stage.create
             require_run(tables, create.workflow_run_id)
-            stored = tables.stages.by_pair.first((create.workflow_run_id, create.stage_id))
+            stored = tables.stages.by_pair.get((create.workflow_run_id, create.stage_id))
             if stored is None:
                 return detached(tables.stages.put(_new_stage(create, now, Status.RUNNING, now)))
             return detached(tables.stages.put(_updated(stored, stage.update, now)))
@@ -48,7 +48,7 @@ class MemoryStages(MemoryAdapter):
 
     async def get_stage(self, run_id: str, stage_id: str) -> WorkflowStageRecord | None:
         async with self._session.read() as tables:
-            stage = tables.stages.by_pair.first((run_id, stage_id))
+            stage = tables.stages.by_pair.get((run_id, stage_id))
             return None if stage is None else detached(stage)
 
     async def get_stages_by_run(

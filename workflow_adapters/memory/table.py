@@ -9,17 +9,18 @@ from typing import Any, Generic, TypeAlias, TypeVar
 
 R = TypeVar("R")
 
-OrderKey: TypeAlias = tuple[Any, ...]
+Place: TypeAlias = tuple[Any, ...]
+"""Where a row stands in an index: its order and, in the last place, its key."""
 
 
 class Index(Generic[R]):
     """The rows of each bucket in order, then by key. A row whose bucket is None is left out."""
 
-    def __init__(self, rows: Mapping[Any, R], bucket: Callable[[R], Hashable], order: Callable[[R], OrderKey]) -> None:
+    def __init__(self, rows: Mapping[Any, R], bucket: Callable[[R], Hashable], order: Callable[[R], Place]) -> None:
         self._rows = rows
         self._bucket = bucket
         self._order = order
-        self._places: dict[Hashable, list[tuple[OrderKey, Any]]] = {}
+        self._places: dict[Hashable, list[Place]] = {}
 
     def __getitem__(self, bucket: Hashable) -> list[R]:
         """The rows of a bucket, in order."""
@@ -27,8 +28,15 @@ class Index(Generic[R]):
 
     def iterate(self, bucket: Hashable) -> Iterator[R]:
         """The same without a copy: whoever writes to the table must stop iterating first."""
-        for _, key in self._places.get(bucket, ()):
-            yield self._rows[key]
+        for place in self._places.get(bucket, ()):
+            yield self._rows[place[-1]]
+
+    def descend(self, bucket: Hashable, before: Place | None) -> Iterator[R]:
+        """The rows of a bucket from the last to the first, or from `before`, an order and a key, which is left out."""
+        places = self._places.get(bucket, [])
+        end = len(places) if before is None else bisect_left(places, before)
+        for position in range(end - 1, -1, -1):
+            yield self._rows[places[position][-1]]
 
     def first(self, bucket: Hashable) -> R | None:
         """The first row of a bucket, or None."""
@@ -36,8 +44,7 @@ class Index(Generic[R]):
 
     def last(self, bucket: Hashable) -> R | None:
         """The last row of a bucket, or None."""
-        places = self._places.get(bucket)
-        return self._rows[places[-1][1]] if places else None
+        return next(self.descend(bucket, None), None)
 
     def count(self, bucket: Hashable) -> int:
         return len(self._places.get(bucket, ()))
@@ -48,8 +55,8 @@ class Index(Generic[R]):
 
     def move(self, key: Any, before: R | None, after: R | None) -> None:
         """The row under `key` was `before` and is `after`; None for no row."""
-        old = None if before is None else (self._bucket(before), (self._order(before), key))
-        new = None if after is None else (self._bucket(after), (self._order(after), key))
+        old = None if before is None else (self._bucket(before), (*self._order(before), key))
+        new = None if after is None else (self._bucket(after), (*self._order(after), key))
         if old == new:
             return
         if old is not None and old[0] is not None:
@@ -61,6 +68,30 @@ class Index(Generic[R]):
         if new is not None and new[0] is not None:
             bucket, place = new
             insort(self._places.setdefault(bucket, []), place)
+
+
+class UniqueIndex(Generic[R]):
+    """The one row of each bucket. A row whose bucket is None is left out."""
+
+    def __init__(self, rows: Mapping[Any, R], bucket: Callable[[R], Hashable]) -> None:
+        self._rows = rows
+        self._bucket = bucket
+        self._keys: dict[Hashable, Any] = {}
+
+    def get(self, bucket: Hashable) -> R | None:
+        """The row, or None."""
+        key = self._keys.get(bucket)
+        return None if key is None else self._rows[key]
+
+    def move(self, key: Any, before: R | None, after: R | None) -> None:
+        """The row under `key` was `before` and is `after`; None for no row."""
+        old = None if before is None else self._bucket(before)
+        new = None if after is None else self._bucket(after)
+        # In a commit the new row of a bucket may come before the old one goes.
+        if old is not None and old != new and self._keys.get(old) == key:
+            del self._keys[old]
+        if new is not None:
+            self._keys[new] = key
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,11 +111,17 @@ class Table(Generic[R]):
         self._key = key
         self._journal = journal
         self._rows: dict[Any, R] = {}
-        self._indexes: list[Index[R]] = []
+        self._indexes: list[Index[R] | UniqueIndex[R]] = []
 
-    def index(self, bucket: Callable[[R], Hashable], order: Callable[[R], OrderKey] = lambda _: ()) -> Index[R]:
+    def index(self, bucket: Callable[[R], Hashable], order: Callable[[R], Place] = lambda _: ()) -> Index[R]:
         """Add an index, before the first row."""
         index = Index(self._rows, bucket, order)
+        self._indexes.append(index)
+        return index
+
+    def unique_index(self, bucket: Callable[[R], Hashable]) -> UniqueIndex[R]:
+        """Add an index of buckets that hold one row each, before the first row."""
+        index = UniqueIndex(self._rows, bucket)
         self._indexes.append(index)
         return index
 

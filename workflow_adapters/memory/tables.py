@@ -38,7 +38,7 @@ class DefinitionsTable(Table[WorkflowDefinitionRecord]):
 class StagesTable(Table[WorkflowStageRecord]):
     def __init__(self, journal: list[Change] | None) -> None:
         super().__init__("stages", lambda stage: stage.id, journal)
-        self.by_pair = self.index(lambda stage: (stage.workflow_run_id, stage.stage_id))
+        self.by_pair = self.unique_index(lambda stage: (stage.workflow_run_id, stage.stage_id))
         self.by_run = self.index(
             lambda stage: stage.workflow_run_id, lambda stage: (stage.execution_group, stage.stage_number)
         )
@@ -65,7 +65,7 @@ class AnnotationsTable(Table[WorkflowAnnotationRecord]):
             lambda annotation: annotation.workflow_run_id, lambda annotation: (annotation.created_at,)
         )
         self.by_stage = self.index(lambda annotation: annotation.workflow_stage_record_id)
-        self.by_idempotency_key = self.index(
+        self.by_idempotency_key = self.unique_index(
             lambda annotation: (
                 annotation.idempotency_key and (annotation.workflow_run_id, annotation.key, annotation.idempotency_key)
             )
@@ -83,7 +83,7 @@ class JobsTable(Table[JobRow]):
     def __init__(self, journal: list[Change] | None) -> None:
         super().__init__("jobs", lambda job: job.id, journal)
         self.by_status = self.index(lambda job: job.status, lambda job: (-job.priority, job.created_at))
-        self.by_pair = self.index(lambda job: (job.workflow_run_id, job.stage_id))
+        self.by_pair = self.unique_index(lambda job: (job.workflow_run_id, job.stage_id))
         self.by_run = self.index(lambda job: job.workflow_run_id, lambda job: (job.created_at,))
         self.by_age = self.index(lambda _: True, lambda job: (job.created_at,))
 
@@ -111,7 +111,7 @@ class AICallsTable(Table[AICallRecord]):
     def __init__(self, journal: list[Change] | None) -> None:
         super().__init__("ai_calls", lambda call: call.id, journal)
         self.by_age = self.index(lambda _: True, lambda call: (call.created_at,))
-        self.by_request = self.index(
+        self.by_request = self.unique_index(
             lambda call: (
                 (call.batch_id, call.request_id) if call.batch_id is not None and call.request_id is not None else None
             )

@@ -52,7 +52,7 @@ AI_CALL_LOGGER_MUTANTS: Final = (
         "AI-BATCH-02",
         ai_call_logger,
         "write_calls",
-        "if None in request or not tables.ai_calls.by_request.count(request):",
+        "if None in request or tables.ai_calls.by_request.get(request) is None:",
         "if True:",
     ),
     Mutant("AI-BATCH-06", ai_call_logger, "batch_results", "if request_id is not None:", "if True:"),

@@ -64,7 +64,9 @@ PERSISTENCE_MUTANTS: Final = (
     Mutant("WP-COUNT-01", MemoryDefinitions, "count_runs_by_definition_version", "min(run", "max(run"),
     Mutant("WP-STAGE-01", MemoryStages, "create_stage", "Status.PENDING", "Status.RUNNING"),
     Mutant("WP-STAGE-05", MemoryStages, "create_stage", "require_run(tables, stage.workflow_run_id)", "pass"),
-    Mutant("WP-STAGE-10", StagesTable, "__init__", "(stage.execution_group, stage.stage_number", "(stage.stage_number"),
+    Mutant(
+        "WP-STAGE-10", StagesTable, "__init__", "(stage.execution_group, stage.stage_number)", "(stage.stage_number,)"
+    ),
     Mutant("WP-STAGE-22", stages, "_updated", "version=stage.version + 1, ", ""),
     Mutant(
         "WP-STAGE-32",
