@@ -25,24 +25,8 @@ class PostgresDialect(PostgresOperationStatements):
     def claim_next_pending_run(self, now: datetime, serves: Sequence[ServedDefinition] | None) -> Statement:
         # `id = (SELECT …)` makes its choice once; under `id IN (…)` a nested loop may make it, and claim, many times.
         # NO KEY UPDATE does not mind those who hold the run as the parent of a row.
-        if serves is None:
-            return Statement(
-                """
-                UPDATE @workflow_runs
-                SET status = 'RUNNING', "startedAt" = $1::text::timestamp, "updatedAt" = $1::text::timestamp,
-                    version = version + 1
-                WHERE id = (
-                    SELECT id
-                    FROM @workflow_runs
-                    WHERE status = 'PENDING'
-                    ORDER BY priority DESC, "createdAt", id COLLATE "C"
-                    LIMIT 1
-                    FOR NO KEY UPDATE SKIP LOCKED
-                )
-                RETURNING @run.columns
-                """,
-                (now,),
-            )
+        if serves is not None:
+            return _claim_served_run(now, serves)
         return Statement(
             """
             UPDATE @workflow_runs
@@ -52,17 +36,13 @@ class PostgresDialect(PostgresOperationStatements):
                 SELECT id
                 FROM @workflow_runs
                 WHERE status = 'PENDING'
-                  AND (
-                      ("definitionVersion" IS NULL AND "workflowId" = ANY($2::text[]))
-                      OR ("workflowId", "definitionVersion") IN (SELECT * FROM unnest($2::text[], $3::text[]))
-                  )
                 ORDER BY priority DESC, "createdAt", id COLLATE "C"
                 LIMIT 1
                 FOR NO KEY UPDATE SKIP LOCKED
             )
             RETURNING @run.columns
             """,
-            (now, *_pairs(serves)),
+            (now,),
         )
 
     def list_runs_for_purge(self, cutoff: datetime, statuses: Sequence[Status], limit: int) -> Statement:
@@ -168,6 +148,30 @@ class PostgresDialect(PostgresOperationStatements):
                 tuple(where.args),
             )
         )
+
+
+def _claim_served_run(now: datetime, serves: Sequence[ServedDefinition]) -> Statement:
+    return Statement(
+        """
+        UPDATE @workflow_runs
+        SET status = 'RUNNING', "startedAt" = $1::text::timestamp, "updatedAt" = $1::text::timestamp,
+            version = version + 1
+        WHERE id = (
+            SELECT id
+            FROM @workflow_runs
+            WHERE status = 'PENDING'
+              AND (
+                  ("definitionVersion" IS NULL AND "workflowId" = ANY($2::text[]))
+                  OR ("workflowId", "definitionVersion") IN (SELECT * FROM unnest($2::text[], $3::text[]))
+              )
+            ORDER BY priority DESC, "createdAt", id COLLATE "C"
+            LIMIT 1
+            FOR NO KEY UPDATE SKIP LOCKED
+        )
+        RETURNING @run.columns
+        """,
+        (now, *_pairs(serves)),
+    )
 
 
 def _pairs(serves: Sequence[ServedDefinition]) -> tuple[list[str], list[str]]:

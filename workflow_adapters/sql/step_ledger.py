@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import builtins
 from collections.abc import Sequence
+from datetime import datetime
 
 from workflow_adapters.arguments import enforces
 from workflow_adapters.errors import NotFoundError
@@ -15,7 +16,7 @@ from workflow_adapters.sql.columns import json_argument
 from workflow_adapters.sql.database import SqlPort
 from workflow_adapters.sql.mapping import set_list
 from workflow_adapters.sql.results import ATTEMPTS, every, first, given, lost_race, none, require_parents
-from workflow_adapters.sql.statement import Operation, Statement
+from workflow_adapters.sql.statement import Argument, Operation, Statement
 from workflow_adapters.sql.tables import STEP
 
 
@@ -37,22 +38,7 @@ class SqlStepLedger(SqlPort):
             ON CONFLICT ("stageRecordId", "stepId") DO NOTHING
             RETURNING @step.columns
             """,
-            (
-                new_id(),
-                self._database.now(),
-                step.stage_record_id,
-                step.step_id,
-                step.seq,
-                step.kind,
-                step.status,
-                step.attempt,
-                step.lease_expires_at,
-                step.deadline_at,
-                step.external_key,
-                json_argument(step.result),
-                step.error,
-                json_argument(step.wait_state),
-            ),
+            _values(step, self._database.now()),
         )
 
         def operation() -> Operation[StepClaim]:
@@ -134,6 +120,25 @@ class SqlStepLedger(SqlPort):
             (stage_record_id, keep_step_ids),
         )
         await self._database.write(lambda: none(statement), single=True)
+
+
+def _values(step: NewStep, now: datetime) -> tuple[Argument, ...]:
+    return (
+        new_id(),
+        now,
+        step.stage_record_id,
+        step.step_id,
+        step.seq,
+        step.kind,
+        step.status,
+        step.attempt,
+        step.lease_expires_at,
+        step.deadline_at,
+        step.external_key,
+        json_argument(step.result),
+        step.error,
+        json_argument(step.wait_state),
+    )
 
 
 def _step(stage_record_id: str, step_id: str) -> Statement:

@@ -27,28 +27,10 @@ class SqliteDialect(SqliteOperationStatements):
         self._own_functions = own_functions
 
     def claim_next_pending_run(self, now: datetime, serves: Sequence[ServedDefinition] | None) -> Statement:
-        if serves is None:
-            return Statement(
-                """
-                UPDATE @workflow_runs
-                SET status = 'RUNNING', "startedAt" = $1, "updatedAt" = $1, version = version + 1
-                WHERE status = 'PENDING'
-                  AND id = (
-                      SELECT id
-                      FROM @workflow_runs INDEXED BY wa_runs_pending
-                      WHERE status = 'PENDING'
-                      ORDER BY priority DESC, "createdAt", id
-                      LIMIT 1
-                  )
-                RETURNING @run.columns
-                """,
-                (now,),
-            )
+        if serves is not None:
+            return _claim_served_run(now, serves)
         return Statement(
             """
-            WITH served (workflow_id, version) AS MATERIALIZED (
-                SELECT json_extract(value, '$[0]'), json_extract(value, '$[1]') FROM json_each($2)
-            )
             UPDATE @workflow_runs
             SET status = 'RUNNING', "startedAt" = $1, "updatedAt" = $1, version = version + 1
             WHERE status = 'PENDING'
@@ -56,16 +38,12 @@ class SqliteDialect(SqliteOperationStatements):
                   SELECT id
                   FROM @workflow_runs INDEXED BY wa_runs_pending
                   WHERE status = 'PENDING'
-                    AND (
-                        ("definitionVersion" IS NULL AND "workflowId" IN (SELECT workflow_id FROM served))
-                        OR ("workflowId", "definitionVersion") IN (SELECT workflow_id, version FROM served)
-                    )
                   ORDER BY priority DESC, "createdAt", id
                   LIMIT 1
               )
             RETURNING @run.columns
             """,
-            (now, _pairs(serves)),
+            (now,),
         )
 
     def list_runs_for_purge(self, cutoff: datetime, statuses: Sequence[Status], limit: int) -> Statement:
@@ -182,6 +160,32 @@ class SqliteDialect(SqliteOperationStatements):
                 tuple(where.args),
             )
         )
+
+
+def _claim_served_run(now: datetime, serves: Sequence[ServedDefinition]) -> Statement:
+    return Statement(
+        """
+        WITH served (workflow_id, version) AS MATERIALIZED (
+            SELECT json_extract(value, '$[0]'), json_extract(value, '$[1]') FROM json_each($2)
+        )
+        UPDATE @workflow_runs
+        SET status = 'RUNNING', "startedAt" = $1, "updatedAt" = $1, version = version + 1
+        WHERE status = 'PENDING'
+          AND id = (
+              SELECT id
+              FROM @workflow_runs INDEXED BY wa_runs_pending
+              WHERE status = 'PENDING'
+                AND (
+                    ("definitionVersion" IS NULL AND "workflowId" IN (SELECT workflow_id FROM served))
+                    OR ("workflowId", "definitionVersion") IN (SELECT workflow_id, version FROM served)
+                )
+              ORDER BY priority DESC, "createdAt", id
+              LIMIT 1
+          )
+        RETURNING @run.columns
+        """,
+        (now, _pairs(serves)),
+    )
 
 
 def _pairs(serves: Sequence[ServedDefinition]) -> str:

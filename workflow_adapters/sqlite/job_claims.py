@@ -67,8 +67,7 @@ def take_next(worker_id: str, now: datetime) -> Statement:
                 CASE WHEN $3 >= (
                     SELECT count(*) FROM (
                         SELECT 1 FROM @job_queue INDEXED BY wa_jobs_scheduled
-                        WHERE status = 'PENDING' AND "nextPollAt" <= $1
-                        LIMIT $3 + 1
+                        WHERE status = 'PENDING' AND "nextPollAt" <= $1 LIMIT $3 + 1
                     )
                 ) THEN (
                     SELECT id FROM @job_queue INDEXED BY wa_jobs_scheduled
@@ -111,19 +110,16 @@ def take_next_of_lanes(worker_id: str, now: datetime, lanes: Sequence[str]) -> S
                 SELECT CASE WHEN $4 >= (
                     SELECT count(*) FROM (
                         SELECT 1 FROM @job_queue INDEXED BY wa_jobs_scheduled
-                        WHERE status = 'PENDING' AND "nextPollAt" <= $1
-                        LIMIT $4 + 1
+                        WHERE status = 'PENDING' AND "nextPollAt" <= $1 LIMIT $4 + 1
                     )
                 ) THEN (
                     SELECT id FROM @job_queue INDEXED BY wa_jobs_scheduled
-                    WHERE status = 'PENDING' AND "nextPollAt" <= $1
-                      AND wa_lane IN (SELECT value FROM json_each($3))
+                    WHERE status = 'PENDING' AND "nextPollAt" <= $1 AND wa_lane IN (SELECT value FROM json_each($3))
                     ORDER BY priority DESC, "createdAt", id
                     LIMIT 1
                 ) ELSE (
                     SELECT id FROM @job_queue INDEXED BY wa_jobs_scheduled_by_priority
-                    WHERE status = 'PENDING' AND "nextPollAt" <= $1
-                      AND wa_lane IN (SELECT value FROM json_each($3))
+                    WHERE status = 'PENDING' AND "nextPollAt" <= $1 AND wa_lane IN (SELECT value FROM json_each($3))
                     ORDER BY priority DESC, "createdAt", id
                     LIMIT 1
                 ) END
