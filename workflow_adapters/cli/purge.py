@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from typing import Annotated
+from typing import Annotated, TypeAlias
 
 import typer
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn
@@ -21,21 +21,27 @@ class _RolledBackError(Exception):
     """Ends a dry run."""
 
 
+OlderThan: TypeAlias = Annotated[str, typer.Option("--older-than", help="Age of what goes: 90s, 15m, 12h, 30d or 4w.")]
+Only: TypeAlias = Annotated[
+    list[str] | None, typer.Option("--only", help=f"Just these tables: {', '.join(TABLES)}. May be repeated.")
+]
+Batch: TypeAlias = Annotated[int, typer.Option("--batch", min=1, max=10_000, help="Rows deleted at once.")]
+DryRun: TypeAlias = Annotated[
+    bool,
+    typer.Option(
+        "--dry-run",
+        help=f"Delete up to {DRY_RUN_MOST:,} rows of each table in a transaction, count them, and roll it back.",
+    ),
+]
+
+
 def purge(
-    older_than: Annotated[str, typer.Option("--older-than", help="Age of what goes: 90s, 15m, 12h, 30d or 4w.")],
+    older_than: OlderThan,
     url: Url = None,
     schema: Schema = None,
-    only: Annotated[
-        list[str] | None, typer.Option("--only", help=f"Just these tables: {', '.join(TABLES)}. May be repeated.")
-    ] = None,
-    batch: Annotated[int, typer.Option("--batch", min=1, max=10_000, help="Rows deleted at once.")] = 500,
-    dry_run: Annotated[
-        bool,
-        typer.Option(
-            "--dry-run",
-            help=f"Delete up to {DRY_RUN_MOST:,} rows of each table in a transaction, count them, and roll it back.",
-        ),
-    ] = False,
+    only: Only = None,
+    batch: Batch = 500,
+    dry_run: DryRun = False,
     as_json: Json = False,
 ) -> None:
     """Delete what finished long ago: runs with all they own, jobs, events, idempotency keys, model calls.
@@ -50,16 +56,10 @@ def purge(
     retention = Retention(**{name: age for name in TABLES if name in chosen})
 
     async def work(adapters: Adapters) -> Counter[str]:
-        if not dry_run:
-            with _progress(quiet=as_json) as bars:
-                return await Purger(adapters, retention, batch=batch).purge(_Bars(bars).advance)
-        deleted: Counter[str] = Counter()
-        try:
-            async with adapters.transaction() as tx:
-                deleted = await Purger(tx, retention, batch=batch).purge(most=DRY_RUN_MOST)
-                raise _RolledBackError
-        except _RolledBackError:
-            return deleted
+        if dry_run:
+            return await _count_only(adapters, retention, batch)
+        with _progress(quiet=as_json) as bars:
+            return await Purger(adapters, retention, batch=batch).purge(_Bars(bars).advance)
 
     deleted = on_adapters(url, schema, work)
     if as_json:
@@ -68,6 +68,16 @@ def purge(
     title = "Would be deleted" if dry_run else "Deleted"
     rows = [(name, _count(deleted[name], dry_run=dry_run)) for name in TABLES if name in chosen]
     show(None, as_json=False, tables=[table(title, ["table", "rows"], rows)])
+
+
+async def _count_only(adapters: Adapters, retention: Retention, batch: int) -> Counter[str]:
+    deleted: Counter[str] = Counter()
+    try:
+        async with adapters.transaction() as tx:
+            deleted = await Purger(tx, retention, batch=batch).purge(most=DRY_RUN_MOST)
+            raise _RolledBackError
+    except _RolledBackError:
+        return deleted
 
 
 def _count(rows: int, *, dry_run: bool) -> str:
