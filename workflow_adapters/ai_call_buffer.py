@@ -18,7 +18,7 @@ from anyio.abc import TaskStatus
 from anyio.lowlevel import checkpoint
 
 from workflow_adapters.ai_call_queue import DEFAULT_CAPACITY, DEFAULT_TEXT_CAPACITY, AICallQueue
-from workflow_adapters.ai_call_records import logged_call
+from workflow_adapters.ai_call_records import LoggedCall
 from workflow_adapters.clock import Clock
 from workflow_adapters.errors import BackendBusyError, BackendError, OutcomeUnknownError, SchemaError, UsageError
 from workflow_adapters.inputs.ai_call_logger import CreateAICallInput
@@ -75,15 +75,15 @@ class AICallBuffer:
     def log(self, call: CreateAICallInput) -> None:
         """Take a call. Never raises, never waits."""
         try:
-            record = logged_call(call, instant("clock", self._clock.now()))
+            logged = LoggedCall.of(call, instant("clock", self._clock.now()))
         except Exception as error:  # noqa: BLE001 - log_call never raises, whatever it is given
             self._queue.drop(1, f"a call could not be read ({error!r})")
             return
-        self._queue.put((record,))
+        self._queue.put((logged,))
 
-    def accept(self, records: Sequence[AICallRecord]) -> None:
-        """Take calls that have their id and instant already, in order. Never raises, never waits."""
-        self._queue.put(records)
+    def accept(self, calls: Sequence[LoggedCall]) -> None:
+        """Take calls that were logged elsewhere, in order. Never raises, never waits."""
+        self._queue.put(calls)
 
     async def flush(self) -> None:
         """Wait until everything taken so far is durable or counted as dropped.
@@ -155,7 +155,7 @@ class AICallBuffer:
         if self._queue.fall_asleep():
             await self._wake.wait()
         batch = self._queue.oldest(BATCH_SIZE)
-        refused = await self._write_through_outage(batch)
+        refused = await self._write_through_outage([logged.row for logged in batch])
         self._queue.settle(len(batch))
         if refused:
             self._queue.drop(len(refused), f"the backend refused them ({refused[0]!r})")

@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from itertools import islice
 from typing import Final
 
-from workflow_adapters.records.ai_call_logger import AICallRecord
+from workflow_adapters.ai_call_records import LoggedCall
 
 DEFAULT_CAPACITY: Final = 100_000
 DEFAULT_TEXT_CAPACITY: Final = 128 * 1024 * 1024
@@ -29,7 +29,7 @@ class AICallQueue:
         self._rouse = rouse
         # Reentrant: a signal handler or a finaliser may log while its own thread is inside.
         self._lock = threading.RLock()
-        self._calls: deque[AICallRecord] = deque()
+        self._calls: deque[LoggedCall] = deque()
         self._text = 0
         self._closed = False
         self._asleep = False
@@ -38,25 +38,25 @@ class AICallQueue:
         self.dropped = 0
         self._reported = 0
 
-    def put(self, records: Sequence[AICallRecord]) -> None:
+    def put(self, calls: Sequence[LoggedCall]) -> None:
         """Take calls, in order, and rouse the writer. Never raises, never waits."""
         with self._lock:
             before = self.taken
-            for record in records:
-                text = _text_of(record)
+            for call in calls:
+                text = _text_of(call)
                 if self._closed or len(self._calls) >= self._capacity or self._text + text > self._text_capacity:
                     continue
-                self._calls.append(record)
+                self._calls.append(call)
                 self._text += text
                 self.taken += 1
-            refused = len(records) - (self.taken - before)
+            refused = len(calls) - (self.taken - before)
             asleep, self._asleep = self._asleep, False
         if refused:
             self.drop(refused, "the logger is closed" if self._closed else "the buffer is full")
         if asleep:
             self._rouse()
 
-    def oldest(self, limit: int) -> list[AICallRecord]:
+    def oldest(self, limit: int) -> list[LoggedCall]:
         """The calls to write next; they stay in the queue until they are settled."""
         with self._lock:
             return list(islice(self._calls, limit))
@@ -106,5 +106,5 @@ class AICallQueue:
             _logger.error("AI calls lost so far: %d", self.dropped)
 
 
-def _text_of(record: AICallRecord) -> int:
-    return len(record.prompt) + len(record.response)
+def _text_of(logged: LoggedCall) -> int:
+    return len(logged.call.prompt) + len(logged.call.response)

@@ -4,22 +4,37 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime
-from typing import Final
+from typing import Final, NamedTuple, Self
 
 from workflow_adapters.ids import new_id
 from workflow_adapters.inputs.ai_call_logger import CreateAICallInput
 from workflow_adapters.json_values import JsonObject, json_object
 from workflow_adapters.records.ai_call_logger import AICallRecord
-from workflow_adapters.validation import key
+from workflow_adapters.validation import instance, key
 
 BATCH_ID_MEMBER: Final = "batchId"
 REQUEST_ID_MEMBER: Final = "requestId"
+_check_call = instance(CreateAICallInput)
 
 
-def logged_call(call: CreateAICallInput, now: datetime) -> AICallRecord:
-    """The row of a call given to log_call at `now`; the caller's metadata is copied."""
-    metadata = None if call.metadata is None else json_object("metadata", call.metadata)
-    return _record(call, now, call.batch_id, call.request_id, metadata)
+class LoggedCall(NamedTuple):
+    """A call as log_call takes it: cheap to make in the caller; its row is made when it is written."""
+
+    id: str
+    created_at: datetime
+    call: CreateAICallInput
+    metadata: JsonObject | None
+
+    @classmethod
+    def of(cls, call: CreateAICallInput, now: datetime) -> Self:
+        """The call with the id and the instant of this moment; the caller's metadata is copied."""
+        _check_call("call", call)
+        metadata = None if call.metadata is None else json_object("metadata", call.metadata)
+        return cls(new_id(), now, call, metadata)
+
+    @property
+    def row(self) -> AICallRecord:
+        return _row(self.id, self.created_at, self.call, self.call.batch_id, self.call.request_id, self.metadata)
 
 
 def batch_results(batch_id: str, results: Sequence[CreateAICallInput], now: datetime) -> list[AICallRecord]:
@@ -32,7 +47,7 @@ def batch_results(batch_id: str, results: Sequence[CreateAICallInput], now: date
             if request_id in seen:
                 continue
             seen.add(request_id)
-        rows.append(_record(result, now, batch_id, request_id, _stamped(result, batch_id, request_id)))
+        rows.append(_row(new_id(), now, result, batch_id, request_id, _stamped(result, batch_id, request_id)))
     return rows
 
 
@@ -51,12 +66,17 @@ def _stamped(result: CreateAICallInput, batch_id: str, request_id: str | None) -
     return metadata
 
 
-def _record(
-    call: CreateAICallInput, now: datetime, batch_id: str | None, request_id: str | None, metadata: JsonObject | None
+def _row(
+    id: str,
+    created_at: datetime,
+    call: CreateAICallInput,
+    batch_id: str | None,
+    request_id: str | None,
+    metadata: JsonObject | None,
 ) -> AICallRecord:
     return AICallRecord(
-        id=new_id(),
-        created_at=now,
+        id=id,
+        created_at=created_at,
         topic=call.topic,
         call_type=call.call_type,
         model_key=call.model_key,

@@ -11,10 +11,9 @@ from anyio.lowlevel import checkpoint
 
 from workflow_adapters.ai_call_buffer import BATCH_SIZE, AICallBuffer, WriteBatch, write_apart
 from workflow_adapters.ai_call_queue import DEFAULT_CAPACITY, DEFAULT_TEXT_CAPACITY, AICallQueue
-from workflow_adapters.ai_call_records import logged_call
+from workflow_adapters.ai_call_records import LoggedCall
 from workflow_adapters.clock import Clock
 from workflow_adapters.inputs.ai_call_logger import CreateAICallInput
-from workflow_adapters.records.ai_call_logger import AICallRecord
 from workflow_adapters.transaction_scope import Turn
 from workflow_adapters.validation import instant
 
@@ -32,7 +31,7 @@ class TransactionAICalls:
         self._outer = outer
         self._queue = AICallQueue(DEFAULT_CAPACITY, DEFAULT_TEXT_CAPACITY, rouse=lambda: None)
         self._write: WriteBatch | None = None
-        self._written: list[AICallRecord] = []
+        self._written: list[LoggedCall] = []
         self._turn = Turn()
         self._lock = threading.RLock()
         self._ended = False
@@ -40,19 +39,19 @@ class TransactionAICalls:
     def log(self, call: CreateAICallInput) -> None:
         """Take a call; after the end of the block it goes to the outer logger. Never raises, never waits."""
         try:
-            record = logged_call(call, instant("clock", self._clock.now()))
+            logged = LoggedCall.of(call, instant("clock", self._clock.now()))
         except Exception as error:  # noqa: BLE001 - log_call never raises, whatever it is given
             self._queue.drop(1, f"a call could not be read ({error!r})")
             return
-        self.accept((record,))
+        self.accept((logged,))
 
-    def accept(self, records: Sequence[AICallRecord]) -> None:
-        """Take calls that have their id and instant already, in order. Never raises, never waits."""
+    def accept(self, calls: Sequence[LoggedCall]) -> None:
+        """Take calls that were logged elsewhere, in order. Never raises, never waits."""
         with self._lock:
             if not self._ended:
-                self._queue.put(records)
+                self._queue.put(calls)
                 return
-        self._outer.accept(records)
+        self._outer.accept(calls)
 
     def opened(self, write: WriteBatch) -> None:
         """The transaction is open: `write` stores calls in it."""
@@ -64,7 +63,7 @@ class TransactionAICalls:
         await self._turn.take()
         try:
             while self._write is not None and (batch := self._queue.oldest(BATCH_SIZE)):
-                refused = await write_apart(self._write, batch)
+                refused = await write_apart(self._write, [logged.row for logged in batch])
                 self._queue.settle(len(batch))
                 self._written.extend(batch)
                 if refused:
@@ -85,11 +84,11 @@ class TransactionAICalls:
         if isinstance(self._outer, TransactionAICalls):
             self._outer.keep(self._written)
 
-    def keep(self, written: Sequence[AICallRecord]) -> None:
+    def keep(self, written: Sequence[LoggedCall]) -> None:
         """Calls written in a savepoint of this transaction: they share its fate from here on."""
         self._written.extend(written)
 
-    def _end(self) -> list[AICallRecord]:
+    def _end(self) -> list[LoggedCall]:
         with self._lock:
             self._ended = True
             left = self._queue.oldest(self._queue.waiting)

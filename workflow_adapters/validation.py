@@ -121,6 +121,8 @@ def instant(field: str, value: object) -> datetime:
     """A timezone-aware datetime, as UTC, truncated to the millisecond."""
     if not isinstance(value, datetime):
         raise InvalidValueError(field, field, f"must be a datetime, not {type(value).__name__}")
+    if value.tzinfo is UTC and value.microsecond % 1000 == 0:
+        return value
     if value.utcoffset() is None:
         raise InvalidValueError(field, field, "is a naive datetime; give it a time zone, for instance tzinfo=UTC")
     try:

@@ -4,6 +4,7 @@ import asyncio
 import logging
 from collections.abc import Sequence
 from datetime import timedelta
+from types import SimpleNamespace
 from typing import Any
 
 import anyio
@@ -193,9 +194,11 @@ async def test_a_bad_row_does_not_harm_its_batch(caplog: pytest.LogCaptureFixtur
 async def test_log_never_raises() -> None:
     table = Table()
     buffer = buffer_of(table)
-    wrong: Any = "no call at all"
-    buffer.log(wrong)
-    assert buffer.dropped == 1
+    wrong: list[Any] = ["no call at all", None, SimpleNamespace(metadata=None)]
+    async with buffer.running():
+        for call in wrong:
+            buffer.log(call)
+    assert buffer.dropped == 3
 
 
 @pytest.mark.anyio

@@ -8,7 +8,7 @@ import pytest
 from tests.sql.sqlite_database import PlainDatabase, connect
 from tests.worked_examples.examples import START
 from workflow_adapters import CreateAICallInput, JobQueueFairness, ManualClock
-from workflow_adapters.ai_call_records import logged_call
+from workflow_adapters.ai_call_records import LoggedCall
 from workflow_adapters.queue_settings import QueueSettings
 from workflow_adapters.records.ai_call_logger import AICallRecord
 from workflow_adapters.sql.ai_call_logger import SqlAICallLogger, insert_ai_calls
@@ -28,7 +28,7 @@ class WaitingCalls:
         self._waiting: list[AICallRecord] = []
 
     def log(self, call: CreateAICallInput) -> None:
-        self._waiting.append(logged_call(call, self._database.now()))
+        self._waiting.append(LoggedCall.of(call, self._database.now()).row)
 
     async def flush(self) -> None:
         waiting, self._waiting = self._waiting, []
