@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from collections.abc import Awaitable, Callable, Generator
 from dataclasses import dataclass
 from enum import Enum
@@ -37,15 +38,26 @@ Trial: TypeAlias = Callable[[], Awaitable[tuple[Call, Look]]]
 """Prepares what a call works on; gives the call, and what looks at its effect and uses the adapter again."""
 
 
-async def cancel_everywhere(trial: Trial) -> None:
-    """Cancel a call at its first suspension, then a fresh one at its second, until one ends before it is reached."""
+async def cancel_everywhere(trial: Trial, accepted: tuple[type[Exception], ...] = ()) -> None:
+    """Cancel a call at its first suspension, then a fresh one at its second, until one ends before it is reached.
+
+    An error in `accepted` counts as an end like any other.
+    """
     for way in _ways():
         for point in range(1, _MOST_POINTS):
             call, look = await trial()
-            struck, came_back = await _cancelled(call, way, point)
+            struck, came_back = await _cancelled(_accepting(call, accepted), way, point)
             await look(Ending(came_back, f"{way.value} at suspension {point}"))
             if not struck:
                 break
+
+
+def _accepting(call: Call, accepted: tuple[type[Exception], ...]) -> Call:
+    async def made() -> None:
+        with contextlib.suppress(*accepted):
+            await call()
+
+    return made
 
 
 def _ways() -> list[_Way]:

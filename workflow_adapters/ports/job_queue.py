@@ -12,7 +12,18 @@ from workflow_adapters.inputs.job_queue import DEFAULT_STALE_AFTER, EnqueueJobIn
 from workflow_adapters.inputs.runs import Serves, serves
 from workflow_adapters.records.job_queue import DequeueResult, JobAckFence, JobRecord
 from workflow_adapters.records.status import JobAckOutcome
-from workflow_adapters.validation import boolean, instance, instant, key, non_negative, optional, sequence, span, text
+from workflow_adapters.validation import (
+    boolean,
+    instance,
+    instant,
+    key,
+    non_negative,
+    non_negative_span,
+    optional,
+    sequence,
+    span,
+    text,
+)
 
 _fence = optional(instance(JobAckFence))
 
@@ -166,7 +177,7 @@ class SupportsFairness(Protocol):
 class SupportsWaiting(Protocol):
     """Waiting for work without polling the claim."""
 
-    @checked(timeout=span)
+    @checked(timeout=non_negative_span)
     async def wait_for_jobs(self, timeout: timedelta) -> bool:
         """True as soon as a job may be due, False at the timeout. A hint: the claim alone tells the truth."""
         ...

@@ -6,13 +6,14 @@ from datetime import timedelta
 from functools import partial
 from typing import Any, Final
 
+import anyio
 import anyio.to_thread
 
 from conformance.builders import call
 from conformance.clause import MUST, Requires
 from conformance.context import Context
 from conformance.registry import clause
-from workflow_adapters.ports.ai_call_logger import AICallLogger, SupportsFlush, SupportsListCalls
+from workflow_adapters.ports.ai_call_logger import AICallLogger, SupportsListCalls
 from workflow_adapters.records.ai_call_logger import AICallRecord
 
 _LIST: Final = (SupportsListCalls,)
@@ -211,35 +212,3 @@ async def known_request(ctx: Context[AICallLogger]) -> None:
     stats = await ctx.adapter.get_stats("t")
     ctx.expect("total_calls", stats.total_calls).equals(3)
     ctx.expect("total_input_tokens", stats.total_input_tokens).equals(21)
-
-
-@clause(
-    "AI-FLUSH-01",
-    MUST,
-    text="flush returns when everything logged so far is stored: another adapter on the store sees it.",
-    why="A process that flushes before it ends would still lose its last calls.",
-    hints=["Wait for the batch under way as well, not only for the buffer to be empty."],
-    needs=[SupportsFlush],
-    after=["AI-LOG-01"],
-)
-async def flush(ctx: Context[AICallLogger]) -> None:
-    other = await ctx.second()
-    for number in range(1, 4):
-        for _ in range(30):
-            ctx.adapter.log_call(call())
-        await ctx.capability(SupportsFlush).flush()
-        stats = await other.get_stats("")
-        ctx.expect("total_calls as the other adapter sees it", stats.total_calls).equals(30 * number)
-
-
-@clause(
-    "AI-FLUSH-02",
-    MUST,
-    text="flush with nothing logged returns at once, also several at a time.",
-    why="Shutdown code calls it from everywhere.",
-    hints=["Nothing to wait for is no wait."],
-    needs=[SupportsFlush],
-)
-async def nothing_to_flush(ctx: Context[AICallLogger]) -> None:
-    queue = ctx.capability(SupportsFlush)
-    ctx.expect("flush, three at once", await ctx.together(queue.flush, queue.flush, queue.flush)).equals([None] * 3)

@@ -141,3 +141,27 @@ async def cancelled(ctx: Context[AICallLogger]) -> None:
         return partial(ctx.adapter.log_batch_results, topic, results), look
 
     await cancel_everywhere(trial)
+
+
+@clause(
+    "AI-CANCELLATION-02",
+    MUST,
+    text="Cancelling a read anywhere loses no call that was logged before it, and leaves the logger usable.",
+    why="A read flushes; one that is cut off must not take the buffer with it.",
+    hints=["A batch that is being written belongs to the writer, not to whoever waits for it."],
+    after=["AI-LOG-01"],
+    time_limit=timedelta(seconds=20),
+)
+async def cancelled_read(ctx: Context[AICallLogger]) -> None:
+    async def trial() -> tuple[Call, Look]:
+        topic = ctx.new_id("topic")
+        for _ in range(3):
+            ctx.adapter.log_call(call(topic))
+
+        async def look(ending: Ending) -> None:
+            found = (await ctx.adapter.get_stats(topic)).total_calls
+            ctx.expect(f"calls, by {ending.by}", found).equals(3)
+
+        return partial(ctx.adapter.get_stats, topic), look
+
+    await cancel_everywhere(trial)

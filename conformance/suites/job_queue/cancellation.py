@@ -98,3 +98,37 @@ async def complete(ctx: Context[JobQueue]) -> None:
         return partial(ctx.adapter.complete, claimed.job_id, claimed.fence), look
 
     await cancel_everywhere(trial)
+
+
+@clause(
+    "JQ-CANCELLATION-04",
+    MUST,
+    text="Cancelling any other call of the port anywhere leaves the queue usable.",
+    why="One method that leaves a lock behind is enough: everybody waits for it.",
+    hints=_HINTS,
+    after=["JQ-CANCELLATION-01", "JQ-STALE-01", "JQ-CANCEL-01"],
+    time_limit=_TIME,
+)
+async def any_other_call(ctx: Context[JobQueue]) -> None:
+    claimed = await running_job(ctx)
+    queue, run_id, job_id = ctx.adapter, claimed.workflow_run_id, claimed.job_id
+    calls: tuple[Call, ...] = (
+        partial(queue.get_jobs_by_workflow_run, run_id),
+        partial(queue.touch_job, job_id),
+        partial(queue.fail, job_id, "broken", True),
+        partial(queue.suspend, job_id, ctx.now()),
+        partial(queue.release_stale_jobs, EVERY_LEASE),
+        partial(queue.cancel_by_run, run_id),
+        partial(queue.delete_by_run_and_stages, run_id, ["stage"]),
+    )
+
+    async def look(ending: Ending) -> None:
+        del ending
+        ctx.expect("jobs enqueued afterwards", await enqueue_stages(ctx, run_id, 1)).has_length(1)
+
+    for call in calls:
+
+        async def trial(tried: Call = call) -> tuple[Call, Look]:
+            return tried, look
+
+        await cancel_everywhere(trial)

@@ -6,6 +6,7 @@ from datetime import timedelta
 from functools import partial
 from typing import Final
 
+from conformance.builders import job
 from conformance.clause import MUST
 from conformance.context import Context
 from conformance.registry import clause
@@ -95,3 +96,28 @@ async def cancellation_against_claims(ctx: Context[JobQueue]) -> None:
     ctx.expect("stages running", running).equals({claimed.stage_id for claimed in taken})
     ctx.expect("jobs cancelled, as counted", counted).equals([len(cancelled)])
     ctx.expect("jobs claimed and cancelled", len(running) + len(cancelled)).equals(24)
+
+
+@clause(
+    "JQ-RACE-10",
+    MUST,
+    text="Calls that enqueue, delete and cancel jobs of one run at once, in any order of its stages, never deadlock.",
+    why="A rerun and a cancellation of one run meet; a deadlock costs one of them its transaction.",
+    hints=["All three lock their rows in one order: by stage id, byte by byte."],
+    after=["JQ-RACE-07", "JQ-DELETE-01", "JQ-CANCEL-01"],
+    time_limit=_TIME,
+)
+async def one_lock_order(ctx: Context[JobQueue]) -> None:
+    first, second, third = await ctx.instances(3)
+    run_id = await ctx.new_run()
+    names = [f"stage-{number:02}" for number in range(30)]
+    for _ in range(4):
+        outcomes = await ctx.settled(
+            partial(first.enqueue_parallel, [job(run_id, name) for name in names]),
+            partial(second.delete_by_run_and_stages, run_id, names[::-1]),
+            partial(third.enqueue_parallel, [job(run_id, name) for name in names[::-1]]),
+            partial(second.cancel_by_run, run_id),
+        )
+        ctx.expect("errors", [outcome for outcome in outcomes if isinstance(outcome, Exception)]).is_empty()
+        stored = await ctx.adapter.get_jobs_by_workflow_run(run_id)
+        ctx.expect("stages with two jobs", len(stored) - len({one.stage_id for one in stored})).equals(0)

@@ -10,6 +10,7 @@ from conformance.clause import MUST
 from conformance.context import Context
 from conformance.registry import clause
 from conformance.suites.job_queue.scenes import HOUR, MINUTE, claim, enqueue_one
+from workflow_adapters.errors import InvalidValueError
 from workflow_adapters.ports.job_queue import JobQueue, SupportsWaiting
 
 _NEEDS: Final = (SupportsWaiting,)
@@ -108,3 +109,16 @@ async def takes_nothing(ctx: Context[JobQueue]) -> None:
     await ctx.advance(MINUTE)
     await ctx.capability(SupportsWaiting).wait_for_jobs(_AT_ONCE)
     ctx.expect("attempt of the claim afterwards", (await claim(ctx)).attempt).equals(1)
+
+
+@clause(
+    "JQ-WAIT-06",
+    MUST,
+    text="wait_for_jobs refuses a negative timeout.",
+    why="A deadline that was computed wrongly would turn the wait into a busy loop.",
+    hints=["Negative spans mean something to the two lease sweeps only."],
+    needs=_NEEDS,
+)
+async def negative_timeout(ctx: Context[JobQueue]) -> None:
+    with ctx.raises(InvalidValueError, "wait_for_jobs for a negative time", field="timeout"):
+        await ctx.capability(SupportsWaiting).wait_for_jobs(timedelta(milliseconds=-1))

@@ -4,15 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
-from functools import partial
+from datetime import UTC, datetime
 from typing import Any, Final
 
-from conformance.builders import step
 from conformance.clause import MUST
 from conformance.context import Context
 from conformance.registry import clause
-from conformance.suites.interruption import Call, Ending, Look, cancel_everywhere
 from conformance.suites.json_columns import JsonColumn, JsonFamily, Read
 from conformance.suites.step_ledger.scenes import claimed, step_of
 from conformance.suites.values import BAD_KEYS, GOOD_KEYS, INSTANTS, STRINGS, UNSTORABLE_TEXTS, expect_instant
@@ -206,27 +203,3 @@ JsonFamily(
     ],
     after=["SL-CLAIM-02", "SL-UPDATE-01"],
 ).register()
-
-
-@clause(
-    "SL-CANCELLATION-01",
-    MUST,
-    text="Cancelling a claim anywhere leaves the step or nothing, and the ledger usable.",
-    why="A handler that is stopped between two steps must not leave a transaction open.",
-    hints=["One owner for the span from BEGIN to COMMIT; its end is shielded."],
-    after=["SL-CLAIM-05"],
-    time_limit=timedelta(seconds=20),
-)
-async def cancelled(ctx: Context[StepLedger]) -> None:
-    async def trial() -> tuple[Call, Look]:
-        stage_record_id = await ctx.new_stage()
-
-        async def look(ending: Ending) -> None:
-            created = (await ctx.adapter.claim(step(stage_record_id))).created
-            shown = f"created of the next claim, by {ending.by}"
-            ctx.expect(shown, created).is_one_of(False, not ending.came_back)
-            ctx.expect("steps", await ctx.adapter.list(stage_record_id)).has_length(1)
-
-        return partial(ctx.adapter.claim, step(stage_record_id)), look
-
-    await cancel_everywhere(trial)

@@ -6,16 +6,19 @@ from datetime import timedelta
 from functools import partial
 from typing import Final
 
-from conformance.builders import event, run
+from conformance.builders import annotation, event, run, stage
 from conformance.clause import MUST
 from conformance.context import Context
 from conformance.registry import clause
 from conformance.suites.interruption import Call, Ending, Look, cancel_everywhere
-from conformance.suites.workflow_persistence.scenes import new_run, run_of
+from conformance.suites.workflow_persistence.scenes import new_run, new_stage, run_of
+from workflow_adapters.errors import AlreadyExistsError, NotFoundError
+from workflow_adapters.inputs.logs import CreateLogInput
 from workflow_adapters.inputs.runs import UpdateRunInput
+from workflow_adapters.inputs.stages import UpdateStageInput, UpsertStageInput
 from workflow_adapters.ports.workflow_persistence import WorkflowPersistence
 from workflow_adapters.records.idempotency import Acquired, InProgress
-from workflow_adapters.records.status import JobAckOutcome, Status
+from workflow_adapters.records.status import JobAckOutcome, LogLevel, Status
 
 _TIME: Final = timedelta(seconds=20)
 _HINTS: Final = (
@@ -155,3 +158,51 @@ async def acquire(ctx: Context[WorkflowPersistence]) -> None:
         return partial(ctx.adapter.acquire_idempotency_key, key, "t"), look
 
     await cancel_everywhere(trial)
+
+
+@clause(
+    "WP-CANCELLATION-06",
+    MUST,
+    text="Cancelling any other call of the port anywhere leaves the adapter usable.",
+    why="One method that leaves a lock behind is enough: everybody waits for it.",
+    hints=_HINTS,
+    after=["WP-CANCELLATION-01", "WP-STAGE-21", "WP-ANN-01", "WP-FLUSH-01", "WP-IDEM-03"],
+    time_limit=_TIME,
+)
+async def any_other_call(ctx: Context[WorkflowPersistence]) -> None:
+    one = await new_stage(ctx)
+    wp, run_id, now = ctx.adapter, one.workflow_run_id, ctx.now()
+    line = CreateLogInput(level=LogLevel.INFO, message="x", workflow_run_id=run_id)
+    await wp.acquire_idempotency_key(run_id, "t")
+    calls: tuple[Call, ...] = (
+        partial(wp.update_run, run_id, UpdateRunInput()),
+        partial(wp.get_run, run_id),
+        partial(wp.get_stuck_runs, now),
+        partial(wp.list_runs_for_purge, now, [Status.FAILED], 10),
+        partial(wp.create_stage, stage(run_id, "other")),
+        partial(wp.upsert_stage, UpsertStageInput(create=stage(run_id), update=UpdateStageInput())),
+        partial(wp.update_stage, one.id, UpdateStageInput()),
+        partial(wp.get_stages_by_run, run_id),
+        partial(wp.get_suspended_stages, now),
+        partial(wp.create_log, line),
+        partial(wp.append_annotations, [annotation(run_id)]),
+        partial(wp.list_annotations, run_id),
+        partial(wp.get_unpublished_outbox_events),
+        partial(wp.claim_unpublished_outbox_events),
+        partial(wp.replay_dlq_events, 10),
+        partial(wp.complete_idempotency_key, run_id, "t", 1),
+        partial(wp.release_idempotency_key, run_id, "t"),
+        partial(wp.delete_stage, one.id),
+        partial(wp.delete_run, run_id),
+    )
+
+    async def look(ending: Ending) -> None:
+        ctx.expect(f"a run created after a cancellation by {ending.by}", (await new_run(ctx)).version).equals(1)
+
+    for call in calls:
+
+        async def trial(tried: Call = call) -> tuple[Call, Look]:
+            return tried, look
+
+        # A call that was not cut off in an earlier trial may find that there is nothing left to do.
+        await cancel_everywhere(trial, (AlreadyExistsError, NotFoundError))

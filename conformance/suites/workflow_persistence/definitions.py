@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import partial
 from typing import Any, Final
 
+from conformance.builders import run
 from conformance.clause import MUST, Requires
 from conformance.context import Context
 from conformance.registry import clause
@@ -109,6 +110,23 @@ async def racing(ctx: Context[WorkflowPersistence]) -> None:
         )
         stored = await ctx.adapter.get_definition("flow", f"v{number}")
         ctx.expect("what the registrations returned", answers).equals([stored] * len(adapters))
+
+
+@clause(
+    "WP-DEF-06",
+    MUST,
+    text="The detection asks inside a transaction without harming it.",
+    why="It is often the first thing that a host does in its first transaction.",
+    hints=["A query of the catalogue; a statement that fails aborts the transaction."],
+    after=["WP-TX-01"],
+)
+async def detection_inside(ctx: Context[WorkflowPersistence]) -> None:
+    run_id = ctx.new_id("run")
+    async with ctx.adapter.transaction() as tx:
+        detected_inside = await tx.ensure_definition_versioning_detected()
+        await tx.create_run(run(id=run_id))
+    ctx.expect("the detection", detected_inside).equals(ctx.parameters.definition_versions == "stored")
+    await run_of(ctx, run_id)
 
 
 @clause(

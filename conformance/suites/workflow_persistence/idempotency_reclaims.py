@@ -10,6 +10,7 @@ from conformance.clause import MUST, Requires
 from conformance.context import Context
 from conformance.registry import clause
 from conformance.suites.workflow_persistence.scenes import HOUR, MINUTE, MS
+from workflow_adapters.errors import InvalidValueError
 from workflow_adapters.ports.workflow_persistence import WorkflowPersistence
 from workflow_adapters.records.idempotency import Acquired, InProgress, Replay
 
@@ -104,3 +105,18 @@ async def racing_to_reclaim(ctx: Context[WorkflowPersistence]) -> None:
         now = start + number * HOUR
         outcomes = await ctx.together(*(partial(one.acquire_idempotency_key, key, "t", now, HOUR) for one in adapters))
         ctx.expect("Acquired outcomes", sum(isinstance(one, Acquired) for one in outcomes)).equals(1)
+
+
+@clause(
+    "WP-TIME-04",
+    MUST,
+    text="A negative stale_in_progress_after is refused.",
+    why="It would take keys from their owners before they have begun.",
+    hints=["Negative spans mean something to the two lease sweeps only."],
+)
+async def negative_limit(ctx: Context[WorkflowPersistence]) -> None:
+    key = ctx.new_id("key")
+    await ctx.adapter.acquire_idempotency_key(key, "t")
+    with ctx.raises(InvalidValueError, "acquire_idempotency_key", field="stale_in_progress_after"):
+        await ctx.adapter.acquire_idempotency_key(key, "t", stale_in_progress_after=-MS)
+    ctx.expect("an acquire afterwards", await ctx.adapter.acquire_idempotency_key(key, "t")).equals(InProgress())

@@ -1,4 +1,4 @@
-"""Where there is one writer: writes beside and inside an open transaction."""
+"""Writes beside and inside an open transaction, where there is one writer and where there are many."""
 
 from __future__ import annotations
 
@@ -104,3 +104,23 @@ async def too_long(ctx: Context[WorkflowPersistence]) -> None:
 
     await ctx.together(transaction, write)
     ctx.expect("runs", await _exist(ctx, inside, beside)).equals([True, False])
+
+
+@clause(
+    "WP-CLAIM-09",
+    MUST,
+    text="With many writers a claim passes over a run that an open transaction has claimed, without waiting.",
+    why="One host with a long transaction would stop all others from claiming.",
+    hints=["FOR UPDATE SKIP LOCKED."],
+    needs=[Requires("writers", "many")],
+    after=["WP-CLAIM-04", "WP-TX-01"],
+)
+async def claim_beside_a_claim(ctx: Context[WorkflowPersistence]) -> None:
+    other = await ctx.second()
+    await ctx.adapter.create_run(run(id=ctx.new_id("run"), priority=9))
+    second = (await ctx.adapter.create_run(run(id=ctx.new_id("run")))).id
+    async with ctx.adapter.transaction() as tx:
+        await tx.claim_next_pending_run()
+        beside = ctx.expect("a claim beside", await other.claim_next_pending_run()).is_not_none()
+        ctx.expect("run of the claim beside", beside.id).equals(second)
+        ctx.expect("a further claim", await other.claim_next_pending_run()).is_none()
