@@ -110,15 +110,17 @@ def explained(clause: Clause) -> str:
         f"  Needs {needs}. Evidence: {clause.evidence}. Time limit: {clause.time_limit.total_seconds():g} s.",
     ]
     lines += [f"  Tried after {', '.join(clause.after)}."] if clause.after else []
-    source = inspect.getsource(clause.function)
-    code = source[source.index("async def") :].rstrip()
-    lines += [
-        "",
-        f"  Tried by {clause.function.__module__}:",
-        "",
-        *(f"    {line}".rstrip() for line in code.splitlines()),
-    ]
+    lines += ["", f"  Tried by {clause.function.__module__}:", ""]
+    lines += [f"    {line}".rstrip() for line in _code(clause).splitlines()]
     return "\n".join(lines)
+
+
+def _code(clause: Clause) -> str:
+    try:
+        source = inspect.getsource(clause.function)
+    except OSError:
+        return "its source is not installed"
+    return source[source.index("async def") :]
 
 
 def _load(target: str, options: Namespace) -> list[Spec]:

@@ -27,6 +27,7 @@ from conformance.leaks import OWN
 T = TypeVar("T")
 
 _START_SECONDS: Final = 10.0
+_SLICE_SECONDS: Final = 0.1
 _RESPONSE_SECONDS: Final = 0.25
 _STOP_PAUSE: Final = 0.02
 _STOP_ATTEMPTS: Final = 20
@@ -66,20 +67,22 @@ class Lane:
         self._thread.start()
         self._ready.wait(_START_SECONDS)
 
-    def call(self, function: Callable[[], Awaitable[T]], seconds: float) -> T:
-        """Run the function in the lane's loop and give its value back, or raise LaneLostError after so many seconds."""
+    def call(self, function: Callable[[], Awaitable[T]], until: Callable[[], float]) -> T:
+        """Run the function in the lane's loop and give its value back.
+
+        `until` says up to which monotonic instant that may take; the function may change it while it runs. After it:
+        LaneLostError, and the lane is good for nothing but to be abandoned.
+        """
         if not self._thread.is_alive():
             raise LaneLostError(blocks_the_loop=False)
         job = _Job(function)
         self._post(job)
-        try:
-            return cast("T", job.future.result(seconds))
-        except concurrent.futures.TimeoutError:
-            if job.future.done():
-                raise
-            blocked = self._is_blocked()
-            self.abandon()
-            raise LaneLostError(blocked) from None
+        while not job.future.done() and (left := until() - time.monotonic()) > 0:
+            # In slices: the function may also bring the instant forward.
+            concurrent.futures.wait([job.future], min(left, _SLICE_SECONDS))
+        if not job.future.done():
+            raise LaneLostError(self._is_blocked())
+        return cast("T", job.future.result())
 
     def close(self, seconds: float) -> bool:
         """End the loop; False, and the lane is left behind, when it does not end in time."""

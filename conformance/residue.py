@@ -18,6 +18,7 @@ from workflow_adapters.records.status import PURGEABLE_STATUSES
 
 _FAR: Final = datetime(9999, 1, 1, tzinfo=UTC)
 _SECONDS: Final = 2.0
+_MOST_IDS: Final = 3
 
 
 class NoAnswerError(Exception):
@@ -51,14 +52,14 @@ async def _of_persistence(adapter: WorkflowPersistence, _: Sequence[str]) -> str
 
 
 async def _of_queue(adapter: JobQueue, runs: Sequence[str]) -> str | None:
-    for run_id in runs:
+    for run_id in runs[-_MOST_IDS:]:
         if jobs := await adapter.get_jobs_by_workflow_run(run_id):
             return f"job {jobs[0].id} of run {run_id}"
     return None
 
 
 async def _of_ledger(adapter: StepLedger, stages: Sequence[str]) -> str | None:
-    for stage_record_id in stages:
+    for stage_record_id in stages[-_MOST_IDS:]:
         if steps := await adapter.list(stage_record_id):
             return f"step {steps[0].step_id} of stage {stage_record_id}"
     return None

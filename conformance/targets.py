@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import sys
+import time
 from collections.abc import Iterable
 from dataclasses import replace
 from importlib import import_module
@@ -106,6 +107,8 @@ def _opened(factory: Factory, address: str) -> Any:
     places = Places(spec, seed=0, dsn=None)
     place = places.place()
 
+    deadline = time.monotonic() + _OPEN_SECONDS
+
     async def look() -> Any:
         stand = Stand(spec, place, Options(), lane.tasks)
         fixture = await stand.instance(0)
@@ -113,7 +116,7 @@ def _opened(factory: Factory, address: str) -> Any:
         return fixture.adapter
 
     try:
-        return lane.call(look, _OPEN_SECONDS)
+        return lane.call(look, lambda: deadline)
     except (FixtureError, LaneLostError) as error:
         raise UsageError(
             f"{address} could not be opened to find out its port: {error}; say which with --port"

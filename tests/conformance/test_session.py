@@ -161,11 +161,20 @@ def test_a_factory_whose_end_raises_fails_the_clause() -> None:
         yield PocketLedger(env)
         raise OSError("connection reset")
 
-    # Without a reset every clause has its own store, so the end of one shows at the next.
+    said = "The adapter did not last, or could not be left: leaving the factory raised OSError: connection reset."
+    assert failure_of(judged(spec_of(brittle))["SL-LIST-01"]).contradiction == said
+
+
+def test_a_factory_whose_end_raises_when_all_is_done_is_told_too() -> None:
+    @asynccontextmanager
+    async def brittle(env: Env) -> AsyncGenerator[Fixture[PocketLedger]]:
+        async with pocket_with_reset(env) as fixture:
+            yield fixture
+        raise OSError("connection reset")
+
     with session(spec_of(brittle)) as opened:
-        opened.check("SL-LIST-01")
-        left = opened.close()
-    assert left == "leaving the factory raised OSError: connection reset"
+        assert opened.check("SL-LIST-01").outcome is Outcome.PASS
+        assert opened.close() == "leaving the factory raised OSError: connection reset"
 
 
 def test_an_adapter_whose_context_ends_by_itself_fails() -> None:
