@@ -146,7 +146,7 @@ async def late(ctx: Context[WorkflowPersistence]) -> None:
     why="A relay would publish what another is about to send.",
     hints=["WHERE id = ANY(…) AND the token matches."],
     needs=_NEEDS,
-    after=["WP-LEASE-03"],
+    after=["WP-LEASE-02"],
 )
 async def only_its_own(ctx: Context[WorkflowPersistence]) -> None:
     await _append(ctx, 2, 1)
@@ -167,7 +167,7 @@ async def only_its_own(ctx: Context[WorkflowPersistence]) -> None:
     why="A relay that stops in good order would hold its runs up until the lease ends.",
     hints=["Confirmed events stay published; an unknown token is no error."],
     needs=_NEEDS,
-    after=["WP-LEASE-03"],
+    after=["WP-LEASE-02"],
 )
 async def released(ctx: Context[WorkflowPersistence]) -> None:
     (run_id,) = await _append(ctx, 1, 3)
