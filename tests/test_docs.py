@@ -8,8 +8,6 @@ from pathlib import Path
 
 import pytest
 
-import workflow_adapters
-
 ROOT = Path(__file__).parent.parent
 FENCE = re.compile(r"^```(?P<info>py[^\n`]*)\n(?P<source>.*?)^```$", re.MULTILINE | re.DOTALL)
 
@@ -33,8 +31,6 @@ def snippets() -> Iterator[object]:
             yield pytest.param(name, line, match["info"].strip(), match["source"], id=f"{name}:{line + 1}")
 
 
-# Until there is a backend to open, the documentation is ahead of the code.
-@pytest.mark.xfail(not hasattr(workflow_adapters, "open_adapters"), reason="no open_adapters yet", strict=False)
 @pytest.mark.parametrize(("document", "line", "info", "source"), list(snippets()))
 def test_snippet_runs(document: str, line: int, info: str, source: str, tmp_path: Path) -> None:
     assert info == "python", "a snippet under another name would never be run"
