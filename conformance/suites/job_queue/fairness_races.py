@@ -30,7 +30,7 @@ _TIME: Final = timedelta(seconds=20)
 async def _enqueue(ctx: Context[JobQueue], per_group: int) -> str:
     run_id = await ctx.new_run()
     await ctx.adapter.enqueue_parallel(
-        [job(run_id, f"{group}-{number}", group_key=group) for number in range(per_group) for group in _GROUPS]
+        [job(run_id, f"{group}-{number}", group_key=group) for group in _GROUPS for number in range(per_group)]
     )
     return run_id
 

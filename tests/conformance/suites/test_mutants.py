@@ -17,6 +17,7 @@ from tests.conformance.suites.job_queue_mutants import JOB_QUEUE_MUTANTS
 from tests.conformance.suites.mutation import Mutant
 from tests.conformance.suites.other_mutants import AI_CALL_LOGGER_MUTANTS, STEP_LEDGER_MUTANTS
 from tests.conformance.suites.persistence_mutants import PERSISTENCE_MUTANTS
+from tests.conformance.suites.racy import RACY
 
 MUTANTS = (*JOB_QUEUE_MUTANTS, *PERSISTENCE_MUTANTS, *STEP_LEDGER_MUTANTS, *AI_CALL_LOGGER_MUTANTS)
 _SPECS = {spec.port: spec for spec in memory}
@@ -40,6 +41,15 @@ def tried(clause_id: str) -> Result:
 def test_the_clause_sees_the_mistake(mutant: Mutant, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(mutant.owner, mutant.function, mutant.mutated())
     result = tried(mutant.clause)
+    assert result.outcome is Outcome.FAIL, result.reason
+    assert result.failure is not None
+    assert result.failure.trace is None, "it fails by an expectation, not by an accident"
+
+
+@pytest.mark.parametrize("clause_id", RACY)
+def test_the_clause_sees_the_race(clause_id: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(*RACY[clause_id])
+    result = tried(clause_id)
     assert result.outcome is Outcome.FAIL, result.reason
     assert result.failure is not None
     assert result.failure.trace is None, "it fails by an expectation, not by an accident"
