@@ -1,6 +1,7 @@
 """The bundle: stores, loops, life, JSON in and out, and log_call in transactions."""
 
 from contextlib import AsyncExitStack
+from datetime import timedelta
 from typing import Any
 
 import anyio
@@ -139,6 +140,19 @@ async def test_there_is_nothing_to_bind_and_nothing_to_migrate() -> None:
 def test_an_unknown_option_is_named() -> None:
     with pytest.raises(ConfigurationError, match="no option 'colour'"):
         open_memory(colour="red")
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize(
+    "options",
+    [{"busy_timeout": 5}, {"busy_timeout": timedelta(0)}, {"store": {}}, {"fairness": 1}, {"backoff": 1}],
+    ids=str,
+)
+async def test_an_option_that_makes_no_sense_is_named(options: dict[str, Any]) -> None:
+    (name,) = options
+    with pytest.raises(ConfigurationError, match=f"^{name}: must be"):
+        async with open_memory(**options):
+            pass
 
 
 @pytest.mark.anyio

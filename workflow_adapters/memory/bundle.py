@@ -14,13 +14,14 @@ from workflow_adapters.clock import Clock, SystemClock
 from workflow_adapters.errors import ConfigurationError
 from workflow_adapters.inputs.job_queue import JobQueueFairness, RetryBackoff
 from workflow_adapters.memory.ai_call_logger import MemoryAICallLogger, write_calls
-from workflow_adapters.memory.job_queue import MemoryJobQueue, QueueSettings
+from workflow_adapters.memory.job_queue import MemoryJobQueue
 from workflow_adapters.memory.operations import MemoryOperations
 from workflow_adapters.memory.persistence import MemoryPersistence
 from workflow_adapters.memory.session import Home, Session, StoreSession
 from workflow_adapters.memory.step_ledger import MemoryStepLedger
 from workflow_adapters.memory.store import MemoryStore
 from workflow_adapters.ports.adapters import Adapters, TransactionAdapters
+from workflow_adapters.queue_settings import QueueSettings
 from workflow_adapters.worker_id import WorkerId
 
 DEFAULT_BUSY_TIMEOUT: Final = timedelta(seconds=5)
@@ -86,9 +87,12 @@ async def open_memory(
     `clock` makes every stamp. `worker_id` is what claims are stamped with; without it the host's, once adopted.
     `busy_timeout` is how long a write waits for another task's transaction before it is a BackendBusyError.
     """
+    if not isinstance(busy_timeout, timedelta) or busy_timeout <= timedelta(0):  # pyright: ignore[reportUnnecessaryIsInstance]  # settings come from anywhere
+        raise ConfigurationError(f"busy_timeout: must be a timedelta greater than 0, not {busy_timeout!r}")
+    if store is not None and not isinstance(store, MemoryStore):  # pyright: ignore[reportUnnecessaryIsInstance]  # settings come from anywhere
+        raise ConfigurationError(f"store: must be a MemoryStore, not {store!r}")
     home = Home(store=store or MemoryStore(), clock=clock or SystemClock(), busy_timeout=busy_timeout)
     session = StoreSession(home)
-
     buffer = AICallBuffer(partial(write_calls, session), home.clock, flush_timeout=busy_timeout, one_writer=home.store)
     queue = QueueSettings(worker_id=WorkerId(worker_id), fairness=fairness, backoff=backoff or RetryBackoff())
     with home.store.used_in(home.lifecycle.open()):

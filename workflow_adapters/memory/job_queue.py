@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Final
 
@@ -11,7 +10,7 @@ import anyio
 
 from workflow_adapters.arguments import enforces
 from workflow_adapters.conveniences import JobQueueConveniences
-from workflow_adapters.inputs.job_queue import EnqueueJobInput, JobQueueFairness, RetryBackoff
+from workflow_adapters.inputs.job_queue import EnqueueJobInput
 from workflow_adapters.inputs.runs import Serves
 from workflow_adapters.memory.adapter import served
 from workflow_adapters.memory.job_acks import MemoryJobAcks
@@ -27,20 +26,11 @@ from workflow_adapters.ports.job_queue import (
     SupportsWaiting,
     SupportsWorkerAdoption,
 )
+from workflow_adapters.queue_settings import QueueSettings
 from workflow_adapters.records.job_queue import DequeueResult, JobRecord
 from workflow_adapters.records.status import Status
-from workflow_adapters.worker_id import WorkerId
 
 _LOOK_AGAIN: Final = 0.05
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class QueueSettings:
-    """What the job queues of one bundle share."""
-
-    worker_id: WorkerId = field(default_factory=WorkerId)
-    fairness: JobQueueFairness | None = None
-    backoff: RetryBackoff = field(default_factory=RetryBackoff)
 
 
 @enforces(JobQueue, SupportsWorkerAdoption, SupportsFairness, SupportsWaiting, SupportsDequeueMany)
