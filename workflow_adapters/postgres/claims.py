@@ -8,21 +8,35 @@ else holds are passed by, and `picked` stops at the limit, so nothing is locked 
 The arguments of all claims: $1 worker id, $2 limit, $3 lookahead (how many candidates to tell of besides), and from $4
 on the look's own. What looks odd keeps the server's planner from harm:
 
-- ``LIMIT (SELECT $2::int)`` and ``unnest((SELECT $5::text[]))`` hide the value. A plan for any value then costs what a
+- What is looked for is an expression that one index alone has (`workflow_adapters.postgres.schema.job_queue`).
+- Windows stand in the text, so that the server knows how little is read and takes the index that has the order.
+- ``LIMIT (SELECT $2::int)`` and ``unnest((SELECT $4::text[]))`` hide the value. A plan for any value then costs what a
   plan for this one does, so the server keeps the one it has and does not plan each claim anew.
 - ``status::text``, where a job is looked up by id, fits no index on status. Statistics often say that a status has
   hardly any rows, and such an index is then taken for the primary key's equal.
-- ``wa_lane >= x AND wa_lane <= x`` keeps the lane a part of the order that is asked for, which only its own index has.
 - ``id = ANY (ARRAY(SELECT …))`` has the update find its jobs by primary key; a join may read the whole table.
-- Literal limits around hidden ones keep estimates low, and with them the server from compiling the statement.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Final, LiteralString
+from typing import Final, LiteralString, cast
 
+from workflow_adapters.postgres.schema.job_queue import (
+    DATED,
+    DUE_AT,
+    LANE,
+    LANE_DATED,
+    LANE_READY,
+    READY,
+)
 from workflow_adapters.sql.statement import Statement
+
+
+def number(value: int) -> LiteralString:
+    """A number that stands in the text, where the planner sees it."""
+    return cast(LiteralString, f"{value:d}")
+
 
 CLOCK: Final[LiteralString] = """
     clock AS MATERIALIZED (
@@ -72,19 +86,6 @@ SEEN: Final[LiteralString] = """
         LIMIT (SELECT CASE WHEN EXISTS (SELECT FROM picked) THEN $3::int ELSE greatest($3::int, 1) END)
     )"""
 
-# Where nothing was taken, a candidate without an id says that there may be more of them than were looked at.
-_SEEN_OR_MORE: Final[LiteralString] = """
-    seen AS (
-        (
-            SELECT id, priority, "createdAt", turn
-            FROM candidate
-            LIMIT (SELECT CASE WHEN EXISTS (SELECT FROM picked) THEN $3::int ELSE greatest($3::int, 1) END)
-        )
-        UNION ALL
-        SELECT '', NULL, NULL, NULL
-        WHERE NOT EXISTS (SELECT FROM picked) AND (SELECT count(*) FROM candidate) >= $4::int
-    )"""
-
 ANSWER: Final[LiteralString] = """
     SELECT
         id, run, stage, priority, attempt, max_attempts, payload, started, status, turn,
@@ -106,11 +107,28 @@ _TAKE: Final[LiteralString] = f"""
     ),
     {CLAIMED},"""
 
-TAKE: Final[LiteralString] = f"{_TAKE}{_SEEN_OR_MORE}{ANSWER}"
+
+def take(window: int) -> LiteralString:
+    """Lock and take candidates, and answer.
+
+    Where nothing was taken, a candidate without an id says that there may be more of them than were looked at.
+    """
+    return f"""{_TAKE}
+    seen AS (
+        (
+            SELECT id, priority, "createdAt", turn
+            FROM candidate
+            LIMIT (SELECT CASE WHEN EXISTS (SELECT FROM picked) THEN $3::int ELSE greatest($3::int, 1) END)
+        )
+        UNION ALL
+        SELECT '', NULL, NULL, NULL
+        WHERE NOT EXISTS (SELECT FROM picked) AND (SELECT count(*) FROM candidate) >= {number(window)}
+    )
+    {ANSWER}"""
 
 
 def claim_any(worker_id: str, limit: int, lookahead: int, window: int) -> Statement:
-    """Whatever is due. `window` bounds what is looked at of the jobs that have a date.
+    """Whatever is due, of the first `window` jobs without a date and the first that have one.
 
     Jobs without a date are all claimable, in the order of their index. Of those with one the first in that order are
     looked at, due or not; and, should none of these be due, those that have been due for longest.
@@ -123,20 +141,19 @@ def claim_any(worker_id: str, limit: int, lookahead: int, window: int) -> Statem
             FROM (
                 SELECT id, priority, "createdAt", "nextPollAt"
                 FROM @job_queue
-                WHERE status = 'PENDING' AND "nextPollAt" IS NOT NULL
-                ORDER BY priority DESC, "createdAt", id COLLATE "C"
-                LIMIT (SELECT $4::int)
+                WHERE ({DATED}) IS NOT NULL
+                ORDER BY ({DATED}) DESC, "createdAt", id COLLATE "C"
+                LIMIT {number(window)}
             ) dated
             WHERE "nextPollAt" <= (SELECT now FROM clock)
             UNION
             (
                 SELECT id, priority, "createdAt"
                 FROM @job_queue
-                WHERE status = 'PENDING' AND "nextPollAt" IS NOT NULL AND "nextPollAt" <= (SELECT now FROM clock)
-                ORDER BY "nextPollAt"
-                LIMIT (SELECT $4::int)
+                WHERE ({DUE_AT}) <= (SELECT now FROM clock)
+                ORDER BY ({DUE_AT})
+                LIMIT {number(window)}
             )
-            LIMIT 5000
         ),
         candidate AS MATERIALIZED (
             SELECT id, priority, "createdAt", NULL::bigint AS turn
@@ -144,18 +161,18 @@ def claim_any(worker_id: str, limit: int, lookahead: int, window: int) -> Statem
                 (
                     SELECT id, priority, "createdAt"
                     FROM @job_queue
-                    WHERE status = 'PENDING' AND "nextPollAt" IS NULL
-                    ORDER BY priority DESC, "createdAt", id COLLATE "C"
-                    LIMIT 5000
+                    WHERE ({READY}) IS NOT NULL
+                    ORDER BY ({READY}) DESC, "createdAt", id COLLATE "C"
+                    LIMIT {number(window)}
                 )
                 UNION ALL
                 SELECT id, priority, "createdAt" FROM due
             ) ready_or_due
             ORDER BY priority DESC, "createdAt", id COLLATE "C"
         ),
-        {TAKE}
+        {take(window)}
         """,
-        (worker_id, limit, lookahead, window),
+        (worker_id, limit, lookahead),
     )
 
 
@@ -169,43 +186,39 @@ def claim_served(worker_id: str, limit: int, lookahead: int, window: int, lanes:
         WITH {CLOCK},
         candidate AS MATERIALIZED (
             SELECT job.id, job.priority, job."createdAt", NULL::bigint AS turn
-            FROM unnest((SELECT $5::text[])) served (lane)
+            FROM unnest((SELECT $4::text[])) served (lane)
             CROSS JOIN LATERAL (
                 (
                     SELECT id, priority, "createdAt"
                     FROM @job_queue
-                    WHERE status = 'PENDING' AND "nextPollAt" IS NULL
-                      AND wa_lane >= served.lane AND wa_lane <= served.lane
-                    ORDER BY wa_lane, priority DESC, "createdAt", id COLLATE "C"
-                    LIMIT (SELECT $4::int)
+                    WHERE ({LANE_READY}) = served.lane
+                    ORDER BY priority DESC, "createdAt", id COLLATE "C"
+                    LIMIT {number(window)}
                 )
                 UNION ALL
                 SELECT id, priority, "createdAt"
                 FROM (
                     SELECT id, priority, "createdAt", "nextPollAt"
                     FROM @job_queue
-                    WHERE status = 'PENDING' AND "nextPollAt" IS NOT NULL
-                      AND wa_lane >= served.lane AND wa_lane <= served.lane
-                    ORDER BY wa_lane, priority DESC, "createdAt", id COLLATE "C"
-                    LIMIT (SELECT $4::int)
+                    WHERE ({LANE_DATED}) = served.lane
+                    ORDER BY priority DESC, "createdAt", id COLLATE "C"
+                    LIMIT {number(window)}
                 ) dated
                 WHERE "nextPollAt" <= (SELECT now FROM clock)
                 UNION
                 (
                     SELECT id, priority, "createdAt"
                     FROM @job_queue
-                    WHERE status = 'PENDING' AND "nextPollAt" IS NOT NULL AND "nextPollAt" <= (SELECT now FROM clock)
-                      AND wa_lane >= served.lane AND wa_lane <= served.lane
-                    ORDER BY wa_lane, "nextPollAt"
-                    LIMIT (SELECT $4::int)
+                    WHERE ({LANE}) = served.lane AND "nextPollAt" <= (SELECT now FROM clock)
+                    ORDER BY "nextPollAt"
+                    LIMIT {number(window)}
                 )
-                LIMIT 5000
             ) job
             ORDER BY job.priority DESC, job."createdAt", job.id COLLATE "C"
         ),
-        {TAKE}
+        {take(window)}
         """,
-        (worker_id, limit, lookahead, window, lanes),
+        (worker_id, limit, lookahead, lanes),
     )
 
 

@@ -13,19 +13,19 @@ from collections.abc import Sequence
 from typing import Final, LiteralString
 
 from workflow_adapters.inputs.runs import ServedDefinition
-from workflow_adapters.postgres.claims import CLOCK, TAKE
+from workflow_adapters.postgres.claims import CLOCK, number, take
 from workflow_adapters.sql.statement import Argument, Statement
 
 _DUE_AND_SERVED: Final[LiteralString] = """
                 status = 'PENDING'
                 AND ("nextPollAt" IS NULL OR "nextPollAt" <= (SELECT now FROM clock))
                 AND CASE
-                    WHEN $5::text[] IS NULL THEN true
+                    WHEN $4::text[] IS NULL THEN true
                     WHEN jsonb_typeof(payload -> '_workflowId') IS DISTINCT FROM 'string' THEN true
                     WHEN jsonb_typeof(payload -> '_definitionVersion') IS DISTINCT FROM 'string'
-                        THEN payload ->> '_workflowId' = ANY ($5::text[])
+                        THEN payload ->> '_workflowId' = ANY ($4::text[])
                     ELSE (payload ->> '_workflowId', payload ->> '_definitionVersion')
-                        IN (SELECT * FROM unnest($5::text[], $6::text[]))
+                        IN (SELECT * FROM unnest($4::text[], $5::text[]))
                 END"""
 
 # Strict, so that a path does not look into arrays; silent, so that it finds nothing where there is nothing.
@@ -37,7 +37,7 @@ _GROUP: Final[LiteralString] = """(
             ) AS name
             FROM (
                 SELECT
-                    jsonb_path_query_first(job.payload, $8::text::jsonpath, '{}', true) AS at_path,
+                    jsonb_path_query_first(job.payload, $7::text::jsonpath, '{}', true) AS at_path,
                     job.payload -> '_groupKey' AS key
             ) found
         )"""
@@ -52,18 +52,14 @@ def claim_from_reference(
         WITH {CLOCK},
         candidate AS MATERIALIZED (
             SELECT id, priority, "createdAt", NULL::bigint AS turn
-            FROM (
-                SELECT id, priority, "createdAt"
-                FROM @job_queue
-                WHERE {_DUE_AND_SERVED}
-                ORDER BY priority DESC, "createdAt"
-                LIMIT (SELECT $4::int)
-            ) due
-            LIMIT 5000
+            FROM @job_queue
+            WHERE {_DUE_AND_SERVED}
+            ORDER BY priority DESC, "createdAt"
+            LIMIT {number(window)}
         ),
-        {TAKE}
+        {take(window)}
         """,
-        (worker_id, limit, lookahead, window, *_pairs(serves)),
+        (worker_id, limit, lookahead, *_pairs(serves)),
     )
 
 
@@ -115,9 +111,9 @@ def claim_fairly_from_reference(
                 ORDER BY priority DESC, "createdAt"{order}
             ) job
             CROSS JOIN LATERAL {_GROUP} grp
-            WHERE job.dead OR grp.name <> ALL (ARRAY(SELECT name FROM running WHERE number >= $7::int))
+            WHERE job.dead OR grp.name <> ALL (ARRAY(SELECT name FROM running WHERE number >= $6::int))
             ORDER BY priority DESC, "createdAt"{order}
-            LIMIT (SELECT $4::int)
+            LIMIT {number(window)}
         ),
         candidate AS MATERIALIZED (
             SELECT ranked.id, ranked.priority, ranked."createdAt", NULL::bigint AS turn
@@ -126,13 +122,13 @@ def claim_fairly_from_reference(
                 FROM due
             ) ranked
             LEFT JOIN running ON running.name = ranked.name
-            WHERE ranked.dead OR coalesce(running.number, 0) + least(ranked.place, $2::int) <= $7::int
+            WHERE ranked.dead OR coalesce(running.number, 0) + least(ranked.place, $2::int) <= $6::int
             ORDER BY priority DESC, "createdAt"{order}
             LIMIT 5000
         ),
-        {TAKE}
+        {take(window)}
         """,
-        (worker_id, limit, 0, window, *_pairs(serves), cap, _jsonpath(path)),
+        (worker_id, limit, 0, *_pairs(serves), cap, _jsonpath(path)),
     )
 
 

@@ -1,7 +1,7 @@
 """Claims under a cap on the RUNNING jobs of each group, on a schema of ours, by `_groupKey`.
 
-Made like those of `workflow_adapters.postgres.claims`, with $5 the cap. The look makes `found`; of those, `candidate`
-has the ones whose group has room.
+Made like those of `workflow_adapters.postgres.claims`; the cap stands in the text. The look makes `found`; of those,
+`candidate` has the ones whose group has room.
 
 The cap is strict. To count in the claiming statement is not enough: its snapshot is older than the locks it takes, so
 two claims may count the same room. So claims of a group take turns. A turn is a number in wa_fairness_turns, which
@@ -17,12 +17,24 @@ A batch takes no more of a group than there is room for: `place` counts the grou
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Final, LiteralString
+from typing import LiteralString
 
-from workflow_adapters.postgres.claims import ANSWER, CLAIMED, CLOCK, LOCKED
+from workflow_adapters.postgres.claims import ANSWER, CLAIMED, CLOCK, LOCKED, number
+from workflow_adapters.postgres.schema.job_queue import (
+    DATED,
+    DUE_AT,
+    LANE,
+    LANE_DATED,
+    LANE_READY,
+    READY,
+    RUNNING_GROUP,
+)
 from workflow_adapters.sql.statement import Statement
 
-TAKE_IN_TURN: Final[LiteralString] = f"""
+
+def take_in_turn(cap: int) -> LiteralString:
+    """Lock and take candidates whose group has room; the answer follows."""
+    return f"""
     candidate AS MATERIALIZED (
         SELECT ranked.id, ranked.priority, ranked."createdAt", turns.bucket, turns.turn
         FROM (
@@ -37,11 +49,11 @@ TAKE_IN_TURN: Final[LiteralString] = f"""
             SELECT
             FROM (
                 SELECT
-                FROM @job_queue r
-                WHERE CASE WHEN r.status = 'RUNNING' THEN r.wa_group END = ranked.wa_group
-                LIMIT (SELECT $5::int)
+                FROM @job_queue
+                WHERE ({RUNNING_GROUP}) = ranked.wa_group
+                LIMIT {number(cap)}
             ) running
-            HAVING count(*) + least(ranked.place, $2::int) <= $5::int OR ranked.wa_lane = ''
+            HAVING count(*) + least(ranked.place, $2::int) <= {number(cap)} OR ranked.wa_lane = ''
             OFFSET 0
         ) room
         CROSS JOIN LATERAL (
@@ -68,8 +80,10 @@ TAKE_IN_TURN: Final[LiteralString] = f"""
     ),
     {CLAIMED}"""
 
-# A candidate without an id says that fewer were taken than wanted, and that there may be more than was looked at.
-_ANSWER_OF_HEAD: Final[LiteralString] = f"""
+
+def _answer_of_head(window: int) -> LiteralString:
+    """A candidate without an id says that fewer were taken than wanted, and there may be more than was looked at."""
+    return f"""
     seen AS (
         (
             SELECT id, priority, "createdAt", turn
@@ -78,7 +92,7 @@ _ANSWER_OF_HEAD: Final[LiteralString] = f"""
         )
         UNION ALL
         SELECT '', NULL, NULL, NULL
-        WHERE (SELECT count(*) FROM picked) < $2::int AND (SELECT count(*) FROM head) >= $4::int
+        WHERE (SELECT count(*) FROM picked) < $2::int AND (SELECT count(*) FROM head) >= {number(window)}
     )
     {ANSWER}"""
 
@@ -92,35 +106,34 @@ def claim_any_fairly(worker_id: str, limit: int, lookahead: int, window: int, ca
             (
                 SELECT id, priority, "createdAt", wa_lane, wa_group, "nextPollAt"
                 FROM @job_queue
-                WHERE status = 'PENDING' AND "nextPollAt" IS NULL
-                ORDER BY priority DESC, "createdAt", id COLLATE "C"
-                LIMIT (SELECT $4::int)
+                WHERE ({READY}) IS NOT NULL
+                ORDER BY ({READY}) DESC, "createdAt", id COLLATE "C"
+                LIMIT {number(window)}
             )
             UNION ALL
             (
                 SELECT id, priority, "createdAt", wa_lane, wa_group, "nextPollAt"
                 FROM @job_queue
-                WHERE status = 'PENDING' AND "nextPollAt" IS NOT NULL
-                ORDER BY priority DESC, "createdAt", id COLLATE "C"
-                LIMIT (SELECT $4::int)
+                WHERE ({DATED}) IS NOT NULL
+                ORDER BY ({DATED}) DESC, "createdAt", id COLLATE "C"
+                LIMIT {number(window)}
             )
             UNION
             (
                 SELECT id, priority, "createdAt", wa_lane, wa_group, "nextPollAt"
                 FROM @job_queue
-                WHERE status = 'PENDING' AND "nextPollAt" IS NOT NULL AND "nextPollAt" <= (SELECT now FROM clock)
-                ORDER BY "nextPollAt"
-                LIMIT (SELECT $4::int)
+                WHERE ({DUE_AT}) <= (SELECT now FROM clock)
+                ORDER BY ({DUE_AT})
+                LIMIT {number(window)}
             )
-            LIMIT 1000
         ),
         found AS (
             SELECT * FROM head WHERE "nextPollAt" IS NULL OR "nextPollAt" <= (SELECT now FROM clock)
         ),
-        {TAKE_IN_TURN},
-        {_ANSWER_OF_HEAD}
+        {take_in_turn(cap)},
+        {_answer_of_head(window)}
         """,
-        (worker_id, limit, lookahead, window, cap),
+        (worker_id, limit, lookahead),
     )
 
 
@@ -133,42 +146,38 @@ def claim_served_fairly(
         WITH {CLOCK},
         head AS MATERIALIZED (
             SELECT job.*
-            FROM unnest((SELECT $6::text[])) served (lane)
+            FROM unnest((SELECT $4::text[])) served (lane)
             CROSS JOIN LATERAL (
                 (
                     SELECT id, priority, "createdAt", wa_lane, wa_group, "nextPollAt"
                     FROM @job_queue
-                    WHERE status = 'PENDING' AND "nextPollAt" IS NULL
-                      AND wa_lane >= served.lane AND wa_lane <= served.lane
-                    ORDER BY wa_lane, priority DESC, "createdAt", id COLLATE "C"
-                    LIMIT (SELECT $4::int)
+                    WHERE ({LANE_READY}) = served.lane
+                    ORDER BY priority DESC, "createdAt", id COLLATE "C"
+                    LIMIT {number(window)}
                 )
                 UNION ALL
                 (
                     SELECT id, priority, "createdAt", wa_lane, wa_group, "nextPollAt"
                     FROM @job_queue
-                    WHERE status = 'PENDING' AND "nextPollAt" IS NOT NULL
-                      AND wa_lane >= served.lane AND wa_lane <= served.lane
-                    ORDER BY wa_lane, priority DESC, "createdAt", id COLLATE "C"
-                    LIMIT (SELECT $4::int)
+                    WHERE ({LANE_DATED}) = served.lane
+                    ORDER BY priority DESC, "createdAt", id COLLATE "C"
+                    LIMIT {number(window)}
                 )
                 UNION
                 (
                     SELECT id, priority, "createdAt", wa_lane, wa_group, "nextPollAt"
                     FROM @job_queue
-                    WHERE status = 'PENDING' AND "nextPollAt" IS NOT NULL AND "nextPollAt" <= (SELECT now FROM clock)
-                      AND wa_lane >= served.lane AND wa_lane <= served.lane
-                    ORDER BY wa_lane, "nextPollAt"
-                    LIMIT (SELECT $4::int)
+                    WHERE ({LANE}) = served.lane AND "nextPollAt" <= (SELECT now FROM clock)
+                    ORDER BY "nextPollAt"
+                    LIMIT {number(window)}
                 )
-                LIMIT 1000
             ) job
         ),
         found AS (
             SELECT * FROM head WHERE "nextPollAt" IS NULL OR "nextPollAt" <= (SELECT now FROM clock)
         ),
-        {TAKE_IN_TURN},
-        {_ANSWER_OF_HEAD}
+        {take_in_turn(cap)},
+        {_answer_of_head(window)}
         """,
-        (worker_id, limit, lookahead, window, cap, lanes),
+        (worker_id, limit, lookahead, lanes),
     )

@@ -8,10 +8,12 @@ while (`workflow_adapters.postgres.lookahead`), together with the groups in whic
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import LiteralString
 
 from workflow_adapters.postgres.claims import ANSWER, CLOCK, SEEN
-from workflow_adapters.postgres.fairness import TAKE_IN_TURN
+from workflow_adapters.postgres.fairness import take_in_turn
 from workflow_adapters.postgres.lanes import FIRST_LANE, LAST_LANE
+from workflow_adapters.postgres.schema.job_queue import LANE
 from workflow_adapters.sql.statement import Statement
 
 
@@ -23,12 +25,12 @@ def claim_deep_fairly(worker_id: str, limit: int, lookahead: int, cap: int, lane
         WITH RECURSIVE {CLOCK},
         part (wa_lane, wa_group, last_lane) AS (
             SELECT head.wa_lane, head.wa_group, span.last_lane
-            FROM unnest((SELECT $4::text[]), (SELECT $6::text[])) span (first_lane, last_lane)
+            FROM unnest((SELECT $4::text[]), (SELECT $5::text[])) span (first_lane, last_lane)
             CROSS JOIN LATERAL (
                 SELECT wa_lane, wa_group
                 FROM @job_queue
-                WHERE status = 'PENDING' AND wa_lane >= span.first_lane AND wa_lane <= span.last_lane
-                ORDER BY wa_lane, wa_group
+                WHERE ({LANE}) >= span.first_lane AND ({LANE}) <= span.last_lane
+                ORDER BY ({LANE}), wa_group
                 LIMIT 1
             ) head
             UNION ALL
@@ -37,9 +39,8 @@ def claim_deep_fairly(worker_id: str, limit: int, lookahead: int, cap: int, lane
             CROSS JOIN LATERAL (
                 SELECT wa_lane, wa_group
                 FROM @job_queue
-                WHERE status = 'PENDING'
-                  AND (wa_lane, wa_group) > (part.wa_lane, part.wa_group) AND wa_lane <= part.last_lane
-                ORDER BY wa_lane, wa_group
+                WHERE (({LANE}), wa_group) > (part.wa_lane, part.wa_group) AND ({LANE}) <= part.last_lane
+                ORDER BY ({LANE}), wa_group
                 LIMIT 1
             ) following
         ),
@@ -48,22 +49,18 @@ def claim_deep_fairly(worker_id: str, limit: int, lookahead: int, cap: int, lane
             FROM part
             CROSS JOIN LATERAL (
                 SELECT id, priority, "createdAt"
-                FROM (
-                    SELECT id, priority, "createdAt"
-                    FROM @job_queue
-                    WHERE status = 'PENDING' AND wa_lane = part.wa_lane AND wa_group = part.wa_group
-                      AND ("nextPollAt" IS NULL OR "nextPollAt" <= (SELECT now FROM clock))
-                    ORDER BY wa_lane, wa_group, priority DESC, "createdAt", id COLLATE "C"
-                    LIMIT (SELECT least($2::int, $5::int))
-                ) first_due
-                LIMIT 10
+                FROM @job_queue
+                WHERE ({LANE}) = part.wa_lane AND wa_group = part.wa_group
+                  AND ("nextPollAt" IS NULL OR "nextPollAt" <= (SELECT now FROM clock))
+                ORDER BY priority DESC, "createdAt", id COLLATE "C"
+                LIMIT {_of_each_part(limit)}
             ) job
         ),
-        {TAKE_IN_TURN},
+        {take_in_turn(cap)},
         {SEEN}
         {ANSWER}
         """,
-        (worker_id, limit, lookahead, first_lanes, cap, last_lanes),
+        (worker_id, limit, lookahead, first_lanes, last_lanes),
     )
 
 
@@ -85,23 +82,23 @@ def claim_known_fairly(
             ) job
             UNION
             SELECT job.id, job.priority, job."createdAt", part.wa_lane, part.wa_group
-            FROM unnest((SELECT $6::text[]), (SELECT $7::text[])) part (wa_lane, wa_group)
+            FROM unnest((SELECT $5::text[]), (SELECT $6::text[])) part (wa_lane, wa_group)
             CROSS JOIN LATERAL (
                 SELECT id, priority, "createdAt"
-                FROM (
-                    SELECT id, priority, "createdAt"
-                    FROM @job_queue
-                    WHERE status = 'PENDING' AND wa_lane = part.wa_lane AND wa_group = part.wa_group
-                      AND ("nextPollAt" IS NULL OR "nextPollAt" <= (SELECT now FROM clock))
-                    ORDER BY wa_lane, wa_group, priority DESC, "createdAt", id COLLATE "C"
-                    LIMIT (SELECT least($2::int, $5::int))
-                ) first_due
-                LIMIT 10
+                FROM @job_queue
+                WHERE ({LANE}) = part.wa_lane AND wa_group = part.wa_group
+                  AND ("nextPollAt" IS NULL OR "nextPollAt" <= (SELECT now FROM clock))
+                ORDER BY priority DESC, "createdAt", id COLLATE "C"
+                LIMIT {_of_each_part(limit)}
             ) job
         ),
-        {TAKE_IN_TURN},
+        {take_in_turn(cap)},
         {SEEN}
         {ANSWER}
         """,
-        (worker_id, limit, 0, ids, cap, [lane for lane, _ in parts], [group for _, group in parts]),
+        (worker_id, limit, 0, ids, [lane for lane, _ in parts], [group for _, group in parts]),
     )
+
+
+def _of_each_part(limit: int) -> LiteralString:
+    return "1" if limit == 1 else "10"

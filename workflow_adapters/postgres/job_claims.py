@@ -26,9 +26,10 @@ from workflow_adapters.sql.statement import Statement
 
 _ATTEMPTS: Final = 25
 _PATIENCE: Final = 8
-_BATCH: Final = 500
-_WINDOW: Final = 32
-_WIDEST_WINDOW: Final = 5000
+_BATCH: Final = 250
+# A window holds what other claimers may have locked besides what is wanted; each is a text, and a plan, of its own.
+_WINDOWS: Final = (24, 320, 5000)
+_LARGEST_OF_FIRST: Final = 8
 _LONGEST_PAUSE: Final = 0.05
 
 
@@ -108,8 +109,7 @@ async def _look(limit: int, looks: Looks, lookahead: Lookahead) -> ClaimAnswer:
     for attempt in range(_ATTEMPTS):
         # A batch leaves room for jobs that it could not lock. One job alone needs none.
         wanted = limit if attempt == 0 else 1
-        window = min(limit + _WINDOW * 8**attempt, _WIDEST_WINDOW)
-        answer = await looks.look(wanted, window, lookahead.wanted)
+        answer = await looks.look(wanted, _window(limit, attempt), lookahead.wanted)
         lookahead.looked(answer)
         if answer.took or not answer.seen:
             return answer
@@ -120,6 +120,11 @@ async def _look(limit: int, looks: Looks, lookahead: Lookahead) -> ClaimAnswer:
         first = answer.seen[0]
         await anyio.sleep(random.uniform(0, min(_LONGEST_PAUSE, 0.0005 * 2**attempt)))
     raise BackendBusyError(f"jobs were claimed by others at each of {_ATTEMPTS} attempts; try again")
+
+
+def _window(limit: int, attempt: int) -> int:
+    first = 0 if limit <= _LARGEST_OF_FIRST else 1
+    return _WINDOWS[min(first + attempt, len(_WINDOWS) - 1)]
 
 
 def _part(job: DequeueResult) -> Part:

@@ -15,6 +15,7 @@ from workflow_adapters.postgres.job_acks import PostgresJobAcks
 from workflow_adapters.postgres.job_batches import PostgresJobBatches
 from workflow_adapters.postgres.job_claims import PostgresJobClaims
 from workflow_adapters.postgres.job_sweeps import PostgresJobSweeps
+from workflow_adapters.postgres.next_due import next_due_job
 from workflow_adapters.postgres.style import instant_text
 from workflow_adapters.records.job_queue import JobRecord
 from workflow_adapters.sql.results import every, none
@@ -87,23 +88,10 @@ class PostgresJobQueue(PostgresJobAcks, PostgresJobBatches, PostgresJobClaims, P
         return await self._database.wait_for_jobs(timeout.total_seconds(), self._next_due)
 
     async def _next_due(self) -> float | None:
+        statement = next_due_job(owned=(await self._database.facts()).owned)
+
         def operation() -> Operation[float | None]:
-            ((milliseconds,),) = yield Statement(
-                """
-                SELECT CASE
-                    WHEN EXISTS (SELECT FROM @job_queue WHERE status = 'PENDING' AND "nextPollAt" IS NULL) THEN 0
-                    ELSE (
-                        SELECT (
-                            extract(epoch FROM "nextPollAt" - (clock_timestamp() AT TIME ZONE 'UTC')) * 1000
-                        )::bigint
-                        FROM @job_queue
-                        WHERE status = 'PENDING' AND "nextPollAt" IS NOT NULL
-                        ORDER BY "nextPollAt"
-                        LIMIT 1
-                    )
-                END
-                """
-            )
+            ((milliseconds,),) = yield statement
             return None if milliseconds is None else int(milliseconds) / 1000
 
         return await self._database.read(operation)

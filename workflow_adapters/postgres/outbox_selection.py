@@ -35,22 +35,25 @@ _BEFORE: Final[LiteralString] = """
     recovered AS (
         UPDATE @outbox_events SET "publishedAt" = NULL WHERE id = ANY (ARRAY(SELECT id FROM expired))
     ),
+    leased AS MATERIALIZED (
+        SELECT DISTINCT "workflowRunId" AS run, "publishedAt" AS marker
+        FROM @outbox_events
+        WHERE "publishedAt" > $4::text::timestamp AND "dlqAt" IS NULL
+    ),
     state AS MATERIALIZED (
         SELECT CASE
             WHEN EXISTS (SELECT FROM expired) THEN 1
             WHEN NOT $6::boolean THEN 0
-            WHEN EXISTS (SELECT FROM @outbox_events WHERE "publishedAt" = $3::text::timestamp) THEN 2
+            WHEN EXISTS (SELECT FROM leased WHERE marker = $3::text::timestamp) THEN 2
             WHEN NOT pg_try_advisory_xact_lock(hashtext('workflow_adapters lease'), $7::int) THEN 2
             ELSE 0
         END AS code
-    ),
-    leased AS MATERIALIZED (
-        SELECT DISTINCT "workflowRunId" AS run
-        FROM @outbox_events
-        WHERE "publishedAt" > $4::text::timestamp AND "dlqAt" IS NULL
     )"""
 
-_TAKE: Final[LiteralString] = """
+
+def _take(collation: LiteralString) -> LiteralString:
+    """Lock the runs and take their events; with the collation of the index that has these events in order."""
+    return f"""
     head AS MATERIALIZED (
         SELECT run.name, run.sequence
         FROM run
@@ -69,7 +72,7 @@ _TAKE: Final[LiteralString] = """
             SELECT e.id, e."workflowRunId" AS run, e.sequence, e.xmin AS version,
                 row_number() OVER (ORDER BY e.sequence) AS lap
             FROM @outbox_events e
-            WHERE e."workflowRunId" = head.name AND e.sequence >= head.sequence
+            WHERE e."workflowRunId"{collation} = head.name AND e.sequence >= head.sequence
               AND e."publishedAt" IS NULL AND e."dlqAt" IS NULL
             ORDER BY e.sequence
             LIMIT (SELECT $1::int - count(*) + 1 FROM head)
@@ -156,7 +159,7 @@ def select_events(
                 FROM (SELECT * FROM later UNION ALL SELECT * FROM earlier) rotated
                 WHERE (SELECT code FROM state) = 0 AND name <> ALL (ARRAY(SELECT run FROM leased))
             ),
-            {_TAKE}
+            {_take(' COLLATE "C"')}
             """,
             args,
         )
@@ -174,7 +177,7 @@ def select_events(
             WHERE (SELECT code FROM state) = 0 AND name <> ALL (ARRAY(SELECT run FROM leased))
             ORDER BY name COLLATE "C" <= $2::text, name COLLATE "C"
         ),
-        {_TAKE}
+        {_take("")}
         """,
         args,
     )

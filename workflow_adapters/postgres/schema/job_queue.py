@@ -9,6 +9,17 @@ from typing import Final, LiteralString
 
 from workflow_adapters.postgres.schema.migration import Index, Migration
 
+# What the claims look for. Each stands in one index alone, or two that can not be mistaken for each other, so that the
+# server has no choice to make: where statistics say that hardly any job is PENDING, or RUNNING, it takes any index on
+# status for as good as another, and reads and sorts all that is in it.
+READY: Final[LiteralString] = "CASE WHEN status = 'PENDING' AND \"nextPollAt\" IS NULL THEN priority END"
+DATED: Final[LiteralString] = "CASE WHEN status = 'PENDING' AND \"nextPollAt\" IS NOT NULL THEN priority END"
+DUE_AT: Final[LiteralString] = "CASE WHEN status = 'PENDING' THEN \"nextPollAt\" END"
+LANE_READY: Final[LiteralString] = "CASE WHEN status = 'PENDING' AND \"nextPollAt\" IS NULL THEN wa_lane END"
+LANE_DATED: Final[LiteralString] = "CASE WHEN status = 'PENDING' AND \"nextPollAt\" IS NOT NULL THEN wa_lane END"
+LANE: Final[LiteralString] = "CASE WHEN status = 'PENDING' THEN wa_lane END"
+RUNNING_GROUP: Final[LiteralString] = "CASE WHEN status = 'RUNNING' THEN wa_group END"
+
 # `workflow_adapters.postgres.lanes` makes the same values. Ids that are too long for an index entry, which none of ours
 # is, must not keep others from writing them.
 _LANE_AND_GROUP: Final[LiteralString] = """
@@ -64,41 +75,35 @@ JOB_QUEUE: Final = Migration(
     indexes=(
         Index(
             name="wa_job_queue_ready",
-            on='@job_queue (priority DESC, "createdAt", id COLLATE "C")'
-            " WHERE status = 'PENDING' AND \"nextPollAt\" IS NULL",
+            on=f'@job_queue (({READY}) DESC, "createdAt", id COLLATE "C") WHERE ({READY}) IS NOT NULL',
         ),
         Index(
             name="wa_job_queue_dated",
-            on='@job_queue (priority DESC, "createdAt", id COLLATE "C")'
-            " WHERE status = 'PENDING' AND \"nextPollAt\" IS NOT NULL",
+            on=f'@job_queue (({DATED}) DESC, "createdAt", id COLLATE "C") WHERE ({DATED}) IS NOT NULL',
         ),
-        Index(
-            name="wa_job_queue_due",
-            on='@job_queue ("nextPollAt") WHERE status = \'PENDING\' AND "nextPollAt" IS NOT NULL',
-        ),
+        Index(name="wa_job_queue_due", on=f"@job_queue (({DUE_AT})) WHERE ({DUE_AT}) IS NOT NULL"),
         Index(
             name="wa_job_queue_lane_ready",
-            on='@job_queue (wa_lane, priority DESC, "createdAt", id COLLATE "C")'
-            " WHERE status = 'PENDING' AND \"nextPollAt\" IS NULL",
+            on=f'@job_queue (({LANE_READY}), priority DESC, "createdAt", id COLLATE "C")'
+            f" WHERE ({LANE_READY}) IS NOT NULL",
         ),
         Index(
             name="wa_job_queue_lane_dated",
-            on='@job_queue (wa_lane, priority DESC, "createdAt", id COLLATE "C")'
-            " WHERE status = 'PENDING' AND \"nextPollAt\" IS NOT NULL",
+            on=f'@job_queue (({LANE_DATED}), priority DESC, "createdAt", id COLLATE "C")'
+            f" WHERE ({LANE_DATED}) IS NOT NULL",
         ),
         Index(
             name="wa_job_queue_lane_due",
-            on='@job_queue (wa_lane, "nextPollAt") WHERE status = \'PENDING\' AND "nextPollAt" IS NOT NULL',
+            on=f'@job_queue (({LANE}), "nextPollAt") WHERE ({LANE}) IS NOT NULL AND "nextPollAt" IS NOT NULL',
         ),
         Index(
             name="wa_job_queue_lane_group",
-            on='@job_queue (wa_lane, wa_group, priority DESC, "createdAt", id COLLATE "C") WHERE status = \'PENDING\'',
+            on=f'@job_queue (({LANE}), wa_group, priority DESC, "createdAt", id COLLATE "C")'
+            f" WHERE ({LANE}) IS NOT NULL",
         ),
-        # An expression, so that no index on status can be taken for its equal.
         Index(
             name="wa_job_queue_running_group",
-            on="@job_queue ((CASE WHEN status = 'RUNNING' THEN wa_group END))"
-            " WHERE (CASE WHEN status = 'RUNNING' THEN wa_group END) IS NOT NULL",
+            on=f"@job_queue (({RUNNING_GROUP})) WHERE ({RUNNING_GROUP}) IS NOT NULL",
         ),
     ),
 )
