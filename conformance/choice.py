@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final, Literal, TypeAlias
+
+TIME_SCALE: Final = "CONFORMANCE_TIME_SCALE"
 
 Loop: TypeAlias = Literal["asyncio", "trio"]
 
@@ -19,8 +22,8 @@ class Choice:
     loop: Loop = "asyncio"
     dsn: str | None = None
     """Handed to the factory as ``env.dsn``, unless the spec needs a Postgres."""
-    time_scale: float = 1.0
-    """Multiplies every clause's time limit, for slow machines."""
+    time_scale: float = field(default_factory=lambda: float(os.environ.get(TIME_SCALE, "1")))
+    """Multiplies every clause's time limit, for slow machines; CONFORMANCE_TIME_SCALE, or 1."""
 
 
 DEFAULT_CHOICE: Final = Choice()

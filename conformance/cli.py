@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
+from conformance.choice import DEFAULT_CHOICE
 from conformance.clause import Port
 from conformance.outcome import ExitCode
 
@@ -85,7 +86,9 @@ def _add_common(command: argparse.ArgumentParser) -> None:
     command.add_argument("--seed", type=int, help="of everything random; a run says which it had")
     command.add_argument("--loop", choices=("asyncio", "trio"), default="asyncio")
     command.add_argument("--dsn", help="what the factory finds in env.dsn; the Postgres to make databases in")
-    command.add_argument("--time-scale", type=float, default=1.0, metavar="FACTOR", help="of every clause's time limit")
+    command.add_argument(
+        "--time-scale", type=float, default=DEFAULT_CHOICE.time_scale, metavar="FACTOR", help="of all time limits"
+    )
     command.add_argument("--trace", action="store_true", help="show stack traces below failures")
 
 

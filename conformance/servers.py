@@ -16,7 +16,9 @@ if TYPE_CHECKING:
 _XDIST_RUN = "PYTEST_XDIST_TESTRUNUID"
 
 
-class _Shared:
+class Shared:
+    """What is known so far: a server, or that there is none."""
+
     def __init__(self) -> None:
         self.lock = threading.Lock()
         self.stack = ExitStack()
@@ -24,7 +26,7 @@ class _Shared:
         self.refused: str | None = None
 
 
-_shared = _Shared()
+_shared = Shared()
 
 
 def postgres_server() -> ThrowawayServer:

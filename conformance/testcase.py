@@ -20,11 +20,13 @@ from conformance.backend import Factory, Spec, SpecOptions
 from conformance.choice import DEFAULT_CHOICE, Choice
 from conformance.clause import Clause, Port
 from conformance.message import failure_text, replay_command
-from conformance.outcome import Outcome
+from conformance.native import acheck
+from conformance.outcome import Outcome, Result
 from conformance.registry import Registry, load
 from conformance.report import text_of
 from conformance.runner import check_spec
 from conformance.session import Session
+from workflow_adapters.clock import ManualClock
 
 # unittest leaves the frames of modules that say so out of its tracebacks: the message comes first.
 __unittest = True
@@ -60,6 +62,18 @@ class ConformanceTestCase(unittest.TestCase):
         left = "" if session is None else session.close()
         if left:
             raise AssertionError(f"{cls.spec.name} is closed and has left behind: {left}")
+
+    @classmethod
+    async def acheck(cls, clause: str, adapter: object, *others: object, clock: ManualClock | None = None) -> Result:
+        """`conformance.acheck` with what the class declares: one clause, in the caller's own loop, on its adapters."""
+        return await acheck(
+            cls.registry.get(clause),
+            adapter,
+            *others,
+            clock=clock,
+            parameters=cls.spec.parameters,
+            capabilities=tuple(cls.spec.capabilities),
+        )
 
     @classmethod
     def _refuse_overriding(cls) -> None:

@@ -12,7 +12,7 @@ from workflow_adapters.inputs.step_ledger import StepRecordPatch
 from workflow_adapters.ports.step_ledger import StepLedger, SupportsClearExcept
 
 REGISTRY = Registry()
-LIMIT = timedelta(milliseconds=400)
+LIMIT = timedelta(seconds=2)
 
 
 @clause(

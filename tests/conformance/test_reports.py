@@ -13,6 +13,7 @@ from xml.etree import ElementTree as ET
 
 import jsonschema
 import pytest
+from rich.console import Console
 
 from conformance.backend import Spec
 from conformance.choice import Choice
@@ -31,6 +32,7 @@ from conformance.reports.html import to_html
 from conformance.reports.junit import to_junit
 from conformance.reports.markdown import to_markdown
 from conformance.reports.matrix import matrices
+from conformance.reports.rich_terminal import RichTerminal
 from conformance.reports.terminal import PlainTerminal, table
 from conformance.runner import run_sync
 from tests.conformance.misbehaving import Forgetful, Unstamped, factory_of
@@ -257,6 +259,22 @@ def test_the_plain_terminal_tells_failures_and_the_verdict(reports: list[Report]
     assert text.startswith("FAIL SL-CLAIM-01 (MUST)")
     assert "NOT_TESTED SL-CLAIM-02, SL-PATCH-01: builds on what is not met\n" in text
     assert text.rstrip().endswith("Not conformant: 1 MUST not met.")
+
+
+def test_the_terminal_with_rich_says_the_same(reports: list[Report]) -> None:
+    console = Console(file=StringIO(), width=120, force_terminal=True, color_system=None)
+    shown = RichTerminal(console=console)
+    spec = Spec(port=Port.STEP_LEDGER, factory=pocket, name="bad")
+    shown.begin(spec, 2)
+    for clause, (_, result) in zip(REGISTRY.clauses(), reports[1].pairs, strict=True):
+        shown.result(clause, result)
+    shown.end(reports[1])
+    shown.summary(reports)
+    text = console.file.getvalue()  # pyright: ignore[reportAttributeAccessIssue] - the file is the StringIO above
+    assert "FAIL SL-CLAIM-01 (MUST)" in text
+    assert "Not conformant: 1 MUST not met." in text
+    assert "SL-CLAIM-02" in text
+    assert "NOT_TESTED" in text
 
 
 def test_an_account_has_its_parts_in_order(reports: list[Report]) -> None:

@@ -11,9 +11,11 @@ import pytest
 
 import conformance
 from conformance.backend import Env, Spec
+from conformance.choice import Choice
 from conformance.clause import Parameters, Port
 from conformance.outcome import Outcome
 from conformance.registry import load
+from conformance.testcase import case_for
 from tests.conformance.misbehaving import Hanging, Swallowing, factory_of
 from tests.conformance.pocket_clauses import REGISTRY
 from tests.conformance.pocket_ledger import PocketLedger, pocket
@@ -37,7 +39,9 @@ def test_run_from_either_loop(backend: str) -> None:
 def test_run_does_not_stop_the_callers_loop() -> None:
     async def both() -> tuple[conformance.Report, int]:
         ticks = 0
-        judging = asyncio.ensure_future(conformance.run(spec_of(factory_of(Swallowing)), registry=REGISTRY))
+        judging = asyncio.ensure_future(
+            conformance.run(spec_of(factory_of(Swallowing)), Choice(time_scale=0.2), registry=REGISTRY)
+        )
         while not judging.done():
             ticks += 1
             await asyncio.sleep(0.01)
@@ -104,7 +108,20 @@ def test_acheck_fails_with_the_whole_account(tmp_path: Path) -> None:
     clock, (first,) = ledgers(1, tmp_path, Hanging)
     with pytest.raises(AssertionError) as caught:
         asyncio.run(conformance.acheck(CLAIM, first, clock=clock))
-    assert "claim has not come back within 0.4 s." in str(caught.value)
+    assert "claim has not come back within 2 s." in str(caught.value)
+
+
+def test_a_class_offers_the_same_with_what_it_declares(tmp_path: Path) -> None:
+    case = case_for(Spec(port=Port.STEP_LEDGER, factory=pocket), module=__name__, registry=REGISTRY)
+    clock, (first, second) = ledgers(2, tmp_path)
+
+    async def check() -> list[str]:
+        return [
+            (await case.acheck("SL-CLAIM-02", first, second, clock=clock)).outcome.value,
+            (await case.acheck("SL-KEEP-01", first, clock=clock)).outcome.value,
+        ]
+
+    assert asyncio.run(check()) == ["PASS", "NOT_APPLICABLE"]
 
 
 def test_the_packages_names_are_all_there() -> None:

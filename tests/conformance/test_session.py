@@ -11,6 +11,7 @@ from typing import Any
 import anyio
 import pytest
 
+from conformance import servers
 from conformance.backend import Env, Fixture, Spec
 from conformance.choice import Choice, Loop
 from conformance.clause import MUST, Options, Port
@@ -18,6 +19,7 @@ from conformance.context import Context
 from conformance.outcome import Failure, Outcome, Result
 from conformance.registry import Registry, clause
 from conformance.session import Session
+from conformance.throwaway.errors import NotAvailableError, Refusal
 from tests.conformance import misbehaving
 from tests.conformance.misbehaving import factory_of
 from tests.conformance.pocket_clauses import REGISTRY
@@ -86,7 +88,7 @@ def test_a_good_adapter_passes_everything(factory: Any, loop: Loop) -> None:
     ],
 )
 def test_an_adapter_that_misbehaves_is_called_by_its_name_and_stops_nothing(kind: type, said: str) -> None:
-    results = judged(spec_of(factory_of(kind)))
+    results = judged(spec_of(factory_of(kind)), time_scale=0.2)
     assert failure_of(results["SL-CLAIM-01"]).contradiction == said
     assert outcomes(results)["SL-CLAIM-01"] == "FAIL"
     assert results["SL-CLAIM-02"].outcome is Outcome.NOT_TESTED
@@ -96,7 +98,7 @@ def test_an_adapter_that_misbehaves_is_called_by_its_name_and_stops_nothing(kind
 
 
 def test_an_adapter_that_spins_without_awaiting_is_left_behind() -> None:
-    results = judged(spec_of(factory_of(misbehaving.Spinning)))
+    results = judged(spec_of(factory_of(misbehaving.Spinning)), time_scale=0.2)
     # The call's own record may have seen the exception that ends the abandoned thread, or not yet.
     assert "within 0.4 s, and blocks the event loop" in failure_of(results["SL-CLAIM-01"]).contradiction
     assert results["SL-LIST-01"].outcome is Outcome.PASS
@@ -349,3 +351,15 @@ def test_the_fixtures_parents_are_used_and_what_they_raise_is_not_the_adapters_f
     result = judged(spec_of(orphaning))["SL-CLAIM-01"]
     assert result.outcome is Outcome.NOT_TESTED
     assert result.reason == "new_stage raised OSError: no stages here"
+
+
+def test_without_a_server_everything_is_not_tested_for_every_reason(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(**_: object) -> None:
+        raise NotAvailableError([Refusal("testcontainers", "no engine answers"), Refusal("local", "not installed")])
+
+    monkeypatch.setattr("conformance.throwaway.blocking_postgres", refuse)
+    monkeypatch.setattr(servers, "_shared", servers.Shared())
+    results = judged(spec_of(needs_postgres=True))
+    assert set(outcomes(results).values()) == {"NOT_TESTED"}
+    for reason in ("testcontainers: no engine answers", "local: not installed"):
+        assert reason in (results["SL-LIST-01"].reason or "")
