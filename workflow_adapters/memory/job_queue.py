@@ -61,14 +61,6 @@ class MemoryJobQueue(MemoryJobAcks, MemoryJobSweeps, JobQueueConveniences):
         async with self._session.write() as tables:
             return self._claim(tables, serves).take_next(tables)
 
-    async def dequeue_many(self, limit: int, serves: Serves = None) -> list[DequeueResult]:
-        async with self._session.write() as tables:
-            claim = self._claim(tables, serves)
-            taken: list[DequeueResult] = []
-            while len(taken) < limit and (job := claim.take_next(tables)) is not None:
-                taken.append(job)
-            return taken
-
     async def get_jobs_by_workflow_run(self, run_id: str) -> list[JobRecord]:
         async with self._session.read() as tables:
             return [job_record(job) for job in tables.jobs.by_run[run_id]]
@@ -94,6 +86,14 @@ class MemoryJobQueue(MemoryJobAcks, MemoryJobSweeps, JobQueueConveniences):
             # The adapter's clock may move otherwise than the event loop's, so what comes due is looked for often.
             with anyio.move_on_after(min(remaining, _LOOK_AGAIN)):
                 await changed.wait()
+
+    async def dequeue_many(self, limit: int, serves: Serves = None) -> list[DequeueResult]:
+        async with self._session.write() as tables:
+            claim = self._claim(tables, serves)
+            taken: list[DequeueResult] = []
+            while len(taken) < limit and (job := claim.take_next(tables)) is not None:
+                taken.append(job)
+            return taken
 
     def _claim(self, tables: Tables, serves: Serves) -> Claim:
         return Claim(
