@@ -141,7 +141,8 @@ async def test_the_threads_keep_no_process_alive(database: PooledDatabase) -> No
 
 
 async def test_close_waits_for_nobody_and_may_be_repeated(path: Path, lock: Lock, pausing: threading.Event) -> None:
-    async with opened(path) as database:
+    # Closing must not wait for the lock: then this test would end in an hour.
+    async with opened(path, busy_timeout=3600) as database:
         lock.take()
         in_flight = asyncio.create_task(database.write(run(put("a")), single=True))
         await asyncio.to_thread(pausing.wait)
@@ -160,13 +161,13 @@ async def test_close_waits_for_nobody_and_may_be_repeated(path: Path, lock: Lock
 
 
 async def test_close_goes_on_through_cancels(path: Path) -> None:
-    async with opened(path) as database:
-        await database.read(ids)
+    async with opened(path, readers=3) as database:
+        await asyncio.gather(*(database.read(ids) for _ in range(9)))
+        assert len(connection_threads()) == 4
         closing_task = asyncio.create_task(database.close())
-        for _ in range(2):
+        while not closing_task.done():
             await asyncio.sleep(0)
             closing_task.cancel()
-        await asyncio.wait([closing_task])
         assert closing_task.cancelled()
         assert threads_left() == []
 

@@ -3,6 +3,7 @@
 import asyncio
 import sqlite3
 import threading
+import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -13,10 +14,15 @@ from tests.sqlite.support import Lock, ids, opened, put, put_and_fail, run, stor
 from workflow_adapters import BackendError, BackendUnavailableError, NotFoundError, OutcomeUnknownError
 from workflow_adapters.errors import BackendBusyError
 from workflow_adapters.sql.statement import Operation, Statement
-from workflow_adapters.sqlite import grouping, writer
+from workflow_adapters.sqlite import execution, grouping, writer
+from workflow_adapters.sqlite.calls import Call
+from workflow_adapters.sqlite.connection import start
+from workflow_adapters.sqlite.patience import IMPATIENT
 from workflow_adapters.sqlite.pool import PooledDatabase
 
 pytestmark = pytest.mark.asyncio
+
+READ = Statement("SELECT 1")
 
 
 @pytest.fixture
@@ -189,10 +195,46 @@ async def test_cancelled_in_flight_its_whole_effect_happens(database: PooledData
     assert await database.read(ids) == ["a", "b", "neighbour"]
 
 
+async def test_cancelled_in_a_group_that_waits_it_has_no_effect(database: PooledDatabase) -> None:
+    await database.write(run(put("before")), single=True)
+    calls = [Call(operation=run(put(name)), single=True, deadline=0) for name in "abc"]
+    calls[1].waiter.cancel()
+    connection = database._writer._connection
+    assert connection is not None
+    await start(connection, lambda opened: grouping.run_group(opened, calls, IMPATIENT))
+    assert await database.read(ids) == ["a", "before", "c"]
+
+
+async def test_whoever_has_time_left_waits_on(database: PooledDatabase, lock: Lock, gate: Gate) -> None:
+    reading = asyncio.ensure_future(database.write(lambda: gate.operation(READ, READ), single=True))
+    await asyncio.to_thread(gate.reached.wait)
+    now = time.monotonic()
+    late = Call(operation=run(put("late")), single=True, deadline=now + 3600)
+    early = Call(operation=run(put("early")), single=True, deadline=now + 0.05)
+    outcomes = asyncio.gather(database._writer.run(early), database._writer.run(late), return_exceptions=True)
+    await asyncio.sleep(0)
+    lock.take()
+    gate.open.set()
+    await reading
+    await asyncio.wait([early.waiter])
+    assert isinstance(early.waiter.exception(), BackendBusyError)
+    assert not late.waiter.done()
+    lock.release()
+    await outcomes
+    assert await database.read(ids) == ["late"]
+
+
+async def test_a_lone_failure_keeps_the_connection(database: PooledDatabase) -> None:
+    before = database._writer._connection
+    with pytest.raises(NotFoundError):
+        await database.write(put_and_fail("a"))
+    await database.write(run(put("b")), single=True)
+    assert database._writer._connection is before
+    assert await database.read(ids) == ["b"]
+
+
 def failing(monkeypatch: pytest.MonkeyPatch, sql: str, code: int, times: int) -> list[str]:
     """Have a statement fail `times` times with SQLite's error code."""
-    from workflow_adapters.sqlite import execution
-
     failed: list[str] = []
     fetch = execution._fetch
 
@@ -255,8 +297,6 @@ async def test_after_an_io_error_at_commit_nobody_knows(
 async def test_a_connection_in_an_unknown_state_is_replaced(
     database: PooledDatabase, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from workflow_adapters.sqlite import execution
-
     before = database._writer._connection
     with monkeypatch.context() as broken:
         failing(broken, "COMMIT", sqlite3.SQLITE_IOERR_FSYNC, 1)

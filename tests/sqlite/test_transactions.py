@@ -11,6 +11,7 @@ import pytest
 from tests.sqlite.support import Lock, ids, opened, put, put_and_fail, run, stored
 from workflow_adapters import BackendBusyError, BackendUnavailableError, NotFoundError, UsageError
 from workflow_adapters.errors import TransactionConflictError
+from workflow_adapters.sqlite import execution
 from workflow_adapters.sqlite.pool import PooledDatabase
 from workflow_adapters.sqlite.transactions import TransactionDatabase
 from workflow_adapters.transaction_scope import leave_transactions
@@ -213,6 +214,16 @@ async def test_a_caller_who_closes_the_connection_harms_nobody_else(database: Po
     assert await database.read(ids) == ["after"]
 
 
+async def test_a_caller_who_closes_it_later_harms_one_call(database: PooledDatabase) -> None:
+    async with database.transaction() as tx:
+        kept = tx.connection
+    await kept.close()
+    with pytest.raises(BackendUnavailableError):
+        await database.write(run(put("lost")), single=True)
+    await database.write(run(put("after")), single=True)
+    assert await database.read(ids) == ["after"]
+
+
 async def test_the_callers_settings_of_the_connection_end_with_the_block(database: PooledDatabase) -> None:
     async with database.transaction() as tx:
         tx.connection.row_factory = sqlite3.Row
@@ -235,6 +246,70 @@ async def test_begin_waits_for_the_lock_without_blocking_the_loop(
     lock.release()
     await waiting
     assert await database.read(ids) == ["a"]
+
+
+async def test_a_cancelled_wait_for_the_lock_ends_at_once(path: Path, lock: Lock, pausing: threading.Event) -> None:
+    # With a lock that stays, and an hour to wait for it.
+    async with opened(path, busy_timeout=3600) as database:
+        lock.take()
+        waiting = asyncio.create_task(in_transaction(database, "a"))
+        await asyncio.to_thread(pausing.wait)
+        waiting.cancel()
+        await asyncio.wait([waiting])
+        assert waiting.cancelled()
+        lock.release()
+        await in_transaction(database, "b")
+        assert await database.read(ids) == ["b"]
+
+
+async def test_a_turn_that_comes_together_with_a_cancel_is_passed_on(database: PooledDatabase) -> None:
+    async def hold(inside: asyncio.Event, release: asyncio.Event) -> None:
+        async with database.transaction():
+            inside.set()
+            await release.wait()
+        # The turn has been given and its taker has not run yet.
+        waiting.cancel()
+
+    inside, release = asyncio.Event(), asyncio.Event()
+    holding = asyncio.create_task(hold(inside, release))
+    await inside.wait()
+    waiting = asyncio.create_task(in_transaction(database, "a"))
+    await asyncio.sleep(0)
+    release.set()
+    await asyncio.wait([holding, waiting])
+    assert waiting.cancelled()
+    await in_transaction(database, "b")
+    assert await database.read(ids) == ["b"]
+
+
+@pytest.mark.parametrize("times", [1, 2])
+async def test_a_cancelled_commit_is_waited_for(
+    database: PooledDatabase, monkeypatch: pytest.MonkeyPatch, times: int
+) -> None:
+    reached, gate = threading.Event(), threading.Event()
+    fetch = execution._fetch
+
+    def slow_commit(connection: sqlite3.Connection, sql: str, args: Sequence[object] = ()) -> list[object]:
+        if sql == "COMMIT":
+            reached.set()
+            gate.wait(10)
+        return fetch(connection, sql, args)
+
+    before = database._writer._connection
+    with monkeypatch.context() as slow:
+        slow.setattr(execution, "_fetch", slow_commit)
+        committing = asyncio.create_task(in_transaction(database, "a"))
+        await asyncio.to_thread(reached.wait)
+        for _ in range(times):
+            committing.cancel()
+            await asyncio.sleep(0)
+        assert not committing.done()
+        gate.set()
+        await asyncio.wait([committing])
+    assert committing.cancelled()
+    assert await database.read(ids) == ["a"]
+    await in_transaction(database, "b")
+    assert database._writer._connection is before
 
 
 async def test_a_lock_that_is_not_released_is_a_busy_error(path: Path, lock: Lock) -> None:

@@ -21,7 +21,6 @@ def run_group(connection: sqlite3.Connection, calls: Sequence[Call], patience: P
     if len(calls) == 1 or not _run_together(connection, calls, patience):
         for call in calls:
             call.run(partial(perform_alone, connection, call.operation, patience, single=call.single))
-            call.starved = isinstance(call.error, BackendBusyError)
 
 
 def _run_together(connection: sqlite3.Connection, calls: Sequence[Call], patience: Patience) -> bool:

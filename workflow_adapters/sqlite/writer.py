@@ -110,8 +110,12 @@ class Writer:
             self._line.leave()
         patience = Patience(calls[0].deadline, lambda: all(call.waiter.done() for call in calls))
         self._patience = patience
-        group = start(connection, lambda opened: run_group(opened, calls, patience))
-        group.add_done_callback(lambda ended: self._group_ended(connection, calls, ended.exception()))
+        try:
+            group = start(connection, lambda opened: run_group(opened, calls, patience))
+        except BackendUnavailableError as closed:
+            self._group_ended(connection, calls, closed)
+        else:
+            group.add_done_callback(lambda ended: self._group_ended(connection, calls, ended.exception()))
 
     def _group_ended(
         self, connection: aiosqlite.Connection, calls: Sequence[Call], fault: BaseException | None
