@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any, Final
 
-from tests.worked_examples.examples import START, annotation, call, event, job, run, stage, step
+from tests.worked_examples.examples import FAR_AHEAD, LONG_AGO, START, annotation, call, event, job, run, stage, step
 from workflow_adapters import (
     AnnotationFilters,
     CreateDefinitionInput,
@@ -65,10 +65,14 @@ class Answers:
 
 
 class Draw:
-    """Draws calls from a seeded generator."""
+    """Draws calls from a seeded generator.
 
-    def __init__(self, seed: int) -> None:
+    With `database_clock` the queue's clock can not be moved: what its calls compare with now lies far from it.
+    """
+
+    def __init__(self, seed: int, *, database_clock: bool = False) -> None:
         self._random = random.Random(seed)
+        self._database_clock = database_clock
         self._makers = [name for name in dir(self) if name.startswith("make_")]
 
     def script(self, length: int) -> list[Call | Advance]:
@@ -83,6 +87,9 @@ class Draw:
     def _instant(self) -> Any:
         return START + timedelta(milliseconds=self._random.randrange(-100_000, 400_000))
 
+    def _job_instant(self) -> Any:
+        return self._one([LONG_AGO, FAR_AHEAD]) if self._database_clock else self._instant()
+
     def _of(self, kind: str) -> Callable[[Answers], Any]:
         back = self._random.randrange(6)
         return lambda answers: getattr(answers, kind)[-1 - back] if len(getattr(answers, kind)) > back else None
@@ -92,7 +99,8 @@ class Draw:
         return self._one([None, None, "all", [], [self._one(pairs)], pairs])
 
     def make_advance(self) -> Advance:
-        return Advance(timedelta(milliseconds=self._one([0, 1, 10, 1000, 60_000])))
+        spans = [0, 1000, 60_000] if self._database_clock else [0, 1, 10, 1000, 60_000]
+        return Advance(timedelta(milliseconds=self._one(spans)))
 
     # Runs, definitions
 
@@ -235,7 +243,9 @@ class Draw:
         return Call("persistence", "claim_unpublished_outbox_events", lambda _: (limit,))
 
     def make_lease_events(self) -> Call:
-        args = (self._one([1, 3]), timedelta(milliseconds=self._one([1, 500, 90_000])))
+        # A lease whose token is taken already ends some milliseconds later: none may end where the clock can stand.
+        spans = [500, 90_500] if self._database_clock else [1, 500, 90_000]
+        args = (self._one([1, 3]), timedelta(milliseconds=self._one(spans)))
         return Call("persistence", "lease_outbox_events", lambda _: args)
 
     def make_end_lease(self) -> Call:
@@ -290,7 +300,7 @@ class Draw:
                 workflow_id=self._one(["w", "x"]),
                 priority=self._one([1, 5, 9]),
                 payload=self._one([None, {}, {"v": self._one(VALUES)}]),
-                scheduled_for=self._maybe(self._instant()),
+                scheduled_for=self._maybe(self._job_instant()),
                 group_key=self._one([None, "g", "h"]),
                 definition_version=self._one([None, "v1"]),
             )
@@ -312,9 +322,9 @@ class Draw:
         verb = self._one(["complete", "suspend", "fail", "fail", "defer"])
         extra: dict[str, tuple[Any, ...]] = {
             "complete": (),
-            "suspend": (self._instant(),),
+            "suspend": (self._job_instant(),),
             "fail": ("e\0", self._random.random() < 0.8),
-            "defer": (self._instant(), "later"),
+            "defer": (self._job_instant(), "later"),
         }
         chosen, fenced = self._of("claims"), self._random.random() < 0.8
 
@@ -341,11 +351,13 @@ class Draw:
         return Call("job_queue", "touch_job", lambda a: (chosen(a).job_id if chosen(a) else "nope",))
 
     def make_sweep(self) -> Call:
-        span = timedelta(milliseconds=self._one([-1, 0, 1000, 300_000]))
+        spans = [-(10**10), 10**10] if self._database_clock else [-1, 0, 1000, 300_000]
+        span = timedelta(milliseconds=self._one(spans))
         fail_spent = self._random.random() < 0.5
+        runaway = span if self._database_clock else max(span, timedelta(seconds=1))
         if self._random.random() < 0.6:
             return Call("job_queue", "release_stale_jobs", lambda _: (span, fail_spent))
-        return Call("job_queue", "expire_runaway_jobs", lambda _: (max(span, timedelta(seconds=1)),))
+        return Call("job_queue", "expire_runaway_jobs", lambda _: (runaway,))
 
     def make_jobs(self) -> Call:
         run_id = self._one(RUNS)
@@ -435,7 +447,7 @@ class Draw:
         before, limit = self._instant() - timedelta(seconds=90), self._one([0, 1, 5])
         verb, args = self._one(
             [
-                ("purge_jobs", (before, limit)),
+                ("purge_jobs", (self._job_instant() if self._database_clock else before, limit)),
                 ("purge_outbox_events", (before, limit)),
                 ("purge_dead_outbox_events", (before, limit)),
                 ("purge_idempotency_keys", (self._random.random() < 0.5, before, limit)),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Final
 
@@ -24,14 +24,18 @@ _MILLISECOND: Final = timedelta(milliseconds=1)
 
 @dataclass(slots=True)
 class OutboxTurns:
-    """What the outboxes of one bundle share: the run that was served last, and the marker of the last lease."""
+    """What the outboxes of one bundle share: the run that was served last, and the markers of its leases."""
 
     last_run: str = ""
-    last_marker: datetime | None = None
+    used_markers: set[datetime] = field(default_factory=set[datetime])
 
-    def marker(self, at_least: datetime) -> datetime:
-        """A marker that no lease of this bundle has had."""
-        return at_least if self.last_marker is None else max(at_least, self.last_marker + _MILLISECOND)
+    def marker(self, at_least: datetime, now: datetime) -> datetime:
+        """A marker that no lease of this bundle has had: a token that outlives its lease never fits another."""
+        self.used_markers = {marker for marker in self.used_markers if marker > now + LEASE_OFFSET}
+        while at_least in self.used_markers:
+            at_least += _MILLISECOND
+        self.used_markers.add(at_least)
+        return at_least
 
     def served(self, events: Sequence[OutboxRecord]) -> None:
         """The next selection begins after the run that was the last to give an event."""
@@ -65,10 +69,9 @@ class PostgresOutbox(SqlOutbox):
     ) -> OutboxLease:
         now = self._database.now()
         for attempt in range(ATTEMPTS):
-            marker = self._turns.marker(now + LEASE_OFFSET + lease + attempt * _MILLISECOND)
+            marker = self._turns.marker(now + LEASE_OFFSET + lease + attempt * _MILLISECOND, now)
             events = await self._select(now, limit, marker, leases=True)
             if events is not None:
-                self._turns.last_marker = marker if events else self._turns.last_marker
                 return OutboxLease(token=lease_token(marker), expires_at=marker - LEASE_OFFSET, events=tuple(events))
         raise lost_race("the marker of the lease")
 
