@@ -39,6 +39,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return _SIGPIPE
     except KeyboardInterrupt:
+        print("conformance: interrupted; everything it made is removed", file=sys.stderr)  # noqa: T201 - a command line's output
         return _SIGINT
 
 

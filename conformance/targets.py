@@ -11,7 +11,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any, Final, cast
 
-from conformance.answers import capabilities_of, protocol_of
+from conformance.answers import capabilities_of, members_missing, protocol_of
 from conformance.backend import Factory, Spec
 from conformance.clause import Options, Port
 from conformance.instance import FixtureError
@@ -94,7 +94,7 @@ def _spec_of_factory(factory: Factory, address: str, port: Port | None, declared
 def _port_of(factory: Factory, address: str) -> Port:
     """The one port whose Protocol the opened adapter has."""
     adapter = _opened(factory, address)
-    ports = [port for port in Port if isinstance(adapter, protocol_of(port))]
+    ports = [port for port in Port if not members_missing(adapter, protocol_of(port))]
     if len(ports) != 1:
         what = "several ports at once" if ports else "no port"
         raise UsageError(f"{address} yields a {type(adapter).__name__}, which looks like {what}; say which with --port")
