@@ -1,0 +1,30 @@
+"""Other databases and other ways to one, held to the clauses that they may make a difference to."""
+
+from conformance.backend import Spec
+from conformance.clause import Port
+from conformance.testcase import case_for
+from tests.postgres import profiles
+from tests.postgres.bouncer import is_installed
+
+
+def spec_of(specs: list[Spec], port: Port) -> Spec:
+    return next(spec for spec in specs if spec.port is port)
+
+
+TestBarePersistence = case_for(spec_of(profiles.bare, Port.WORKFLOW_PERSISTENCE), module=__name__)
+TestBareJobQueue = case_for(spec_of(profiles.bare, Port.JOB_QUEUE), module=__name__)
+TestBareStepLedger = case_for(spec_of(profiles.bare, Port.STEP_LEDGER), module=__name__)
+TestBareAICallLogger = case_for(spec_of(profiles.bare, Port.AI_CALL_LOGGER), module=__name__)
+
+TestWithoutVersionsPersistence = case_for(
+    spec_of(profiles.without_versions, Port.WORKFLOW_PERSISTENCE), module=__name__
+)
+TestWithoutCostsStepLedger = case_for(spec_of(profiles.without_costs, Port.STEP_LEDGER), module=__name__)
+TestWithoutCostsAICallLogger = case_for(spec_of(profiles.without_costs, Port.AI_CALL_LOGGER), module=__name__)
+
+TestKolkataJobQueue = case_for(spec_of(profiles.kolkata, Port.JOB_QUEUE), module=__name__)
+TestNewYorkJobQueue = case_for(spec_of(profiles.new_york, Port.JOB_QUEUE), module=__name__)
+
+if is_installed():
+    TestPgBouncerPersistence = case_for(spec_of(profiles.pgbouncer, Port.WORKFLOW_PERSISTENCE), module=__name__)
+    TestPgBouncerJobQueue = case_for(spec_of(profiles.pgbouncer, Port.JOB_QUEUE), module=__name__)
