@@ -9,6 +9,8 @@ from typing import Any
 import asyncpg
 
 from workflow_adapters import EnqueueJobInput
+from workflow_adapters.ports.adapters import Ports
+from workflow_adapters.postgres.job_queue import PostgresJobQueue
 from workflow_adapters.postgres.style import PostgresStyle
 from workflow_adapters.sql.statement import Statement
 
@@ -21,6 +23,22 @@ def a_job(run: str = "r", stage: str = "s", **values: Any) -> EnqueueJobInput:
 
 def jobs(number: int, run: str = "r", **values: Any) -> list[EnqueueJobInput]:
     return [a_job(run, f"s{position:05}", **values) for position in range(number)]
+
+
+def queue_of(bundle: Ports) -> PostgresJobQueue:
+    """A bundle's job queue, as what it is."""
+    assert isinstance(bundle.job_queue, PostgresJobQueue)
+    return bundle.job_queue
+
+
+async def deadlocks(dsn: str) -> int:
+    """How often the server had to break one."""
+    connection = await asyncpg.connect(dsn)
+    try:
+        await connection.execute("SELECT pg_stat_force_next_flush()")
+        return await connection.fetchval("SELECT deadlocks FROM pg_stat_database WHERE datname = current_database()")
+    finally:
+        await connection.close(timeout=10)
 
 
 async def fill(

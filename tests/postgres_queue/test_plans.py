@@ -114,17 +114,6 @@ async def test_a_statement_uses_its_indexes_and_reads_no_table_whole(connection:
     assert plan.cost < COMPILED_FROM
 
 
-@pytest.mark.parametrize("name", ["complete_many", "heartbeat"])
-async def test_batches_look_up_one_job_after_the_other_in_the_order_given(
-    connection: asyncpg.Connection, name: str
-) -> None:
-    plan = await plan_of(connection, STATEMENTS[name][0])
-    assert plan.joined() == {"Nested Loop"}
-    kinds = [node["Node Type"] for node in plan.nodes]
-    assert kinds.index("Function Scan") < kinds.index("Index Scan")
-    assert "Sort" not in kinds
-
-
 async def test_a_claim_is_planned_once_and_not_for_each_value(own: str) -> None:
     connection = await asyncpg.connect(own)
     try:

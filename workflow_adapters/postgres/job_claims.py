@@ -16,7 +16,7 @@ from workflow_adapters.ports.job_queue import JobQueue, SupportsDequeueMany
 from workflow_adapters.postgres.claim_answer import ClaimAnswer, Seen
 from workflow_adapters.postgres.claim_looks import Looks, looks_for
 from workflow_adapters.postgres.connection import to_the_end
-from workflow_adapters.postgres.job_batches import claim_arguments
+from workflow_adapters.postgres.job_batches import HELD, claim_arguments
 from workflow_adapters.postgres.job_port import JobPort
 from workflow_adapters.postgres.lanes import lane
 from workflow_adapters.postgres.lookahead import Lookahead, Part
@@ -87,15 +87,12 @@ class PostgresJobClaims(JobPort):
     async def _return(self, jobs: Sequence[DequeueResult]) -> None:
         """Undo claims whose caller will never learn of them."""
         statement = Statement(
-            """
-            UPDATE @job_queue job
-            SET status = 'PENDING', attempt = job.attempt - 1, "workerId" = NULL, "lockedAt" = NULL,
+            f"""
+            WITH {HELD}
+            UPDATE @job_queue
+            SET status = 'PENDING', attempt = attempt - 1, "workerId" = NULL, "lockedAt" = NULL,
                 "updatedAt" = date_trunc('milliseconds', clock_timestamp() AT TIME ZONE 'UTC')
-            FROM (
-                SELECT * FROM unnest($1::text[], $2::text[], $3::int[]) LIMIT (SELECT $4::int)
-            ) claim (id, started_at, attempt)
-            WHERE job.id = claim.id AND job.status::text = 'RUNNING'
-              AND job."startedAt" = claim.started_at::timestamp AND job.attempt = claim.attempt
+            WHERE id = ANY (ARRAY(SELECT id FROM held))
             """,
             claim_arguments([(job.job_id, job.fence) for job in jobs]),
         )
