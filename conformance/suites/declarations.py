@@ -29,7 +29,10 @@ def _register(port: Port) -> None:
         after=[f"{port.value}-DECLARE-01"],
     )
     async def declares_what_it_has(ctx: Context[Any]) -> None:
-        ctx.expect("capabilities that are there and not declared", ctx.undeclared_capabilities()).equals([])
+        undeclared = ctx.undeclared_capabilities()
+        named = ", ".join(undeclared)
+        because = f"The adapter has the methods of {named}; neither `capabilities` nor --declare says so."
+        ctx.expect("capabilities that are there and not declared", undeclared, because).equals([])
 
     del has_what_it_declares, declares_what_it_has
 

@@ -80,7 +80,7 @@ def test_run_of_a_pattern_that_matches_nothing_is_refused(capsys: pytest.Capture
 def test_methods_that_are_there_and_not_declared_make_a_run_incomplete(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["run", f"{TARGETS}:several#forgetful", "--only", "SL-DECLARE-*", "--plain"]) == 3
     out = capsys.readouterr().out
-    assert "capabilities that are there and not declared is ['SupportsClearExcept'], but must be []." in out
+    assert "The adapter has the methods of SupportsClearExcept; neither `capabilities` nor --declare says so." in out
 
 
 def test_run_writes_every_report_and_matrix_reads_them(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
