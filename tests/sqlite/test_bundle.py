@@ -32,6 +32,7 @@ from workflow_adapters import (
     open_adapters,
     open_sqlite,
 )
+from workflow_adapters.sqlite import job_queue
 
 pytestmark = pytest.mark.asyncio
 
@@ -228,6 +229,17 @@ async def test_a_logged_call_becomes_durable_by_itself(path: Path) -> None:
                 await asyncio.sleep(0.001)
 
 
+async def test_a_call_logged_in_a_transaction_is_in_its_commit(path: Path) -> None:
+    async with migrated(path) as adapters:
+        async with adapters.transaction() as tx:
+            tx.ai_call_logger.log_call(ai_call())
+            async with tx.transaction() as inner:
+                inner.ai_call_logger.log_call(ai_call())
+        # Nothing has run on the loop since the commit that could have written them.
+        with closing(sqlite3.connect(path)) as connection:
+            assert connection.execute("SELECT count(*) FROM ai_calls").fetchone() == (2,)
+
+
 async def test_two_hundred_logged_calls_outlive_the_close(path: Path) -> None:
     async with open_sqlite(path) as adapters:
         await adapters.migrate()
@@ -277,11 +289,14 @@ async def test_a_full_database_fails_only_what_does_not_fit(path: Path) -> None:
         assert {run.id for run in (await adapters.operations.list_runs()).items} == {"first", "a", "b"}
 
 
-async def test_waiting_for_jobs_ends_with_the_commit_that_brings_one(path: Path) -> None:
+async def test_waiting_for_jobs_ends_with_the_commit_that_brings_one(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(job_queue, "_LOOK_AGAIN", 3600)
     async with migrated(path) as adapters:
         queue = adapters.job_queue
         assert isinstance(queue, SupportsWaiting)
-        waiting = asyncio.create_task(queue.wait_for_jobs(timedelta(seconds=10)))
+        waiting = asyncio.create_task(queue.wait_for_jobs(timedelta(hours=1)))
         async with adapters.transaction() as tx:
             await tx.job_queue.enqueue_parallel([job(1)])
             await asyncio.sleep(0)

@@ -137,25 +137,27 @@ async def test_cancelled_before_its_turn_it_has_no_effect(database: PooledDataba
 
 
 async def test_cancelled_while_it_waits_for_the_lock_it_has_no_effect(
-    database: PooledDatabase, lock: Lock, pausing: threading.Event, monkeypatch: pytest.MonkeyPatch
+    path: Path, lock: Lock, pausing: threading.Event, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    lock.take()
-    waiting = asyncio.ensure_future(database.write(run(put("waiting")), single=True))
-    await asyncio.to_thread(pausing.wait)
-    given_up = threading.Event()
+    # With an hour to wait for the lock, which is given up at once.
+    async with opened(path, busy_timeout=3600) as database:
+        lock.take()
+        waiting = asyncio.ensure_future(database.write(run(put("waiting")), single=True))
+        await asyncio.to_thread(pausing.wait)
+        given_up = threading.Event()
 
-    def run_next(*arguments: Any) -> None:
-        given_up.set()
-        grouping.run_group(*arguments)
+        def run_next(*arguments: Any) -> None:
+            given_up.set()
+            grouping.run_group(*arguments)
 
-    monkeypatch.setattr(writer, "run_group", run_next)
-    waiting.cancel()
-    await asyncio.wait([waiting])
-    following = asyncio.ensure_future(database.write(run(put("next")), single=True))
-    await asyncio.to_thread(given_up.wait)
-    lock.release()
-    await following
-    assert await database.read(ids) == ["next"]
+        monkeypatch.setattr(writer, "run_group", run_next)
+        waiting.cancel()
+        await asyncio.wait([waiting])
+        following = asyncio.ensure_future(database.write(run(put("next")), single=True))
+        await asyncio.to_thread(given_up.wait)
+        lock.release()
+        await following
+        assert await database.read(ids) == ["next"]
 
 
 class Gate:
