@@ -10,8 +10,9 @@ queue = Spec(port=Port.JOB_QUEUE, factory=make_queue, capabilities={SupportsDefe
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Awaitable, Callable, Iterable, Mapping
-from contextlib import AbstractAsyncContextManager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass, field
 from datetime import timedelta
 from pathlib import Path
@@ -119,9 +120,12 @@ class Spec:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "capabilities", tuple(self.capabilities))
-        where = f"{self.factory.__module__}:{self.factory.__qualname__}"
-        object.__setattr__(self, "location", self.location or where)
-        object.__setattr__(self, "name", self.name or self.factory.__name__)
+        name = str(getattr(self.factory, "__qualname__", type(self.factory).__qualname__))
+        object.__setattr__(self, "location", self.location or f"{self.factory.__module__}:{name}")
+        object.__setattr__(self, "name", self.name or name.rpartition(".")[2])
+        if inspect.isasyncgenfunction(self.factory):
+            # A generator that lacks only its decorator: what is meant is clear.
+            object.__setattr__(self, "factory", asynccontextmanager(self.factory))
 
     @property
     def promised(self) -> frozenset[type]:

@@ -15,6 +15,9 @@ import anyio
 _DESCRIPTORS: Final = Path("/proc/self/fd")
 # Threads that belong to the event loop, not to whoever used them: they are kept for the next call.
 _POOLED: Final = ("asyncio_", "AnyIO worker thread", "Trio thread", "conformance-")
+# Drivers share an executor among all their clients in a process; one for each call would soon be more than that.
+_EXECUTOR: Final = "ThreadPoolExecutor-"
+_MOST_EXECUTOR_THREADS: Final = 64
 OWN: Final = "conformance: "
 """Names of the harness's own tasks begin with this."""
 _NUMBERED: Final = re.compile(r"Task-\d+")
@@ -33,6 +36,9 @@ class Inventory:
     def take(cls, directory: Path) -> Inventory:
         """What there is now; of files, those open below `directory` count as connections."""
         threads = [thread for thread in threading.enumerate() if not thread.name.startswith(_POOLED)]
+        shared = [thread for thread in threads if thread.name.startswith(_EXECUTOR)]
+        if len(shared) <= _MOST_EXECUTOR_THREADS:
+            threads = [thread for thread in threads if thread not in shared]
         return cls(frozenset(_tasks()), frozenset(threads), frozenset(_connections(directory)))
 
     def added_since(self, earlier: Inventory) -> Inventory:

@@ -175,11 +175,11 @@ async def claim(self, step):
 
 misbehaving.PocketLedger.claim = claim
 misbehaving.PocketLedger.list = claim
-from tests.conformance import test_session
+from tests.conformance import trials
 from conformance.runner import run_sync
 from tests.conformance.pocket_clauses import REGISTRY
 try:
-    run_sync(test_session.spec_of(), registry=REGISTRY)
+    run_sync(trials.spec_of(), registry=REGISTRY)
 except KeyboardInterrupt:
     print("interrupted", os.listdir(tempfile.tempdir))
 """

@@ -5,22 +5,14 @@ from __future__ import annotations
 import json
 import re
 from dataclasses import replace
-from html.parser import HTMLParser
-from io import StringIO
 from pathlib import Path
-from typing import Any
 from xml.etree import ElementTree as ET
 
 import jsonschema
 import pytest
-from rich.console import Console
 
-from conformance.backend import Spec
-from conformance.choice import Choice
-from conformance.clause import Port
-from conformance.message import account, timeline
-from conformance.outcome import Event, ExitCode, Failure, Outcome, Result
-from conformance.report import ClauseText, Report, Subject, worst
+from conformance.outcome import ExitCode, Failure, Outcome
+from conformance.report import Report, worst
 from conformance.reports.document import (
     SCHEMA,
     DocumentError,
@@ -28,58 +20,15 @@ from conformance.reports.document import (
     to_document,
     write_document,
 )
-from conformance.reports.html import to_html
 from conformance.reports.junit import to_junit
-from conformance.reports.markdown import to_markdown
 from conformance.reports.matrix import matrices
-from conformance.reports.rich_terminal import RichTerminal
-from conformance.reports.terminal import PlainTerminal, table
-from conformance.runner import run_sync
-from tests.conformance.misbehaving import Forgetful, Unstamped, factory_of
-from tests.conformance.pocket_clauses import REGISTRY
-from tests.conformance.pocket_ledger import pocket
-from workflow_adapters.ports.step_ledger import SupportsClearExcept
+from conformance.reports.terminal import table
+from tests.conformance.report_samples import made, samples
 
 
-def judged(factory: Any, name: str, **options: Any) -> Report:
-    spec = Spec(port=Port.STEP_LEDGER, factory=factory, name=name, **options)
-    return run_sync(spec, Choice(seed=7), registry=REGISTRY)
-
-
-@pytest.fixture(scope="module")
+@pytest.fixture
 def reports() -> list[Report]:
-    return [
-        judged(pocket, "good", capabilities=[SupportsClearExcept]),
-        judged(factory_of(Forgetful), "bad"),
-        judged(factory_of(Forgetful), "honest", gaps={"SL-CLAIM-01": "no unique key", "SL-CLAIM-02": "the same"}),
-        judged(factory_of(Unstamped), "warned"),
-    ]
-
-
-def made(*outcomes: Outcome, areas: tuple[str, ...] = (), **changes: Any) -> Report:
-    """A report with a clause for each outcome."""
-    names = [*areas, *("RULE" for _ in outcomes)]
-    ids = [f"JQ-{names[place]}-{place:02}" for place in range(len(outcomes))]
-    clauses = tuple(
-        ClauseText(id=id, level="MUST", text="A <rule>.", why="A reason.", hints=("A hint.",)) for id in ids
-    )
-    results = tuple(
-        Result(clause_id=id, outcome=outcome, reason=None if outcome is Outcome.PASS else "so it is")
-        for id, outcome in zip(ids, outcomes, strict=True)
-    )
-    given: dict[str, Any] = {
-        "subject": Subject(name="queue", port="JobQueue", location="m:f"),
-        "clauses": clauses,
-        "results": results,
-        "started_at": "2026-01-01T00:00:00+00:00",
-        "seconds": 1.0,
-        "seed": 7,
-        "loop": "asyncio",
-        "python": "3.11.7",
-        "platform": "Linux",
-        "version": "0",
-    }
-    return Report(**{**given, **changes})
+    return samples()
 
 
 @pytest.mark.parametrize(
@@ -178,69 +127,6 @@ def test_junit_survives_what_xml_can_not_hold() -> None:
     assert found.get("message") == "FAIL: \ufffd <&>"
 
 
-def test_markdown_has_a_table_and_an_account_of_each_failure(reports: list[Report]) -> None:
-    text = to_markdown(reports)
-    assert (
-        "| `SL-CLAIM-01` The first claim of a step creates it, and a second one does not. | pass | **FAIL** |" in text
-    )
-    assert "### SL-CLAIM-01 on bad" in text
-    assert "`SL-PATCH-01` (SHOULD)" in text
-
-
-class Balanced(HTMLParser):
-    """Fails on elements that are closed in another order than opened."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.open: list[str] = []
-        self.found: list[tuple[str, dict[str, str | None]]] = []
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self.found.append((tag, dict(attrs)))
-        if tag not in {"meta", "input"}:
-            self.open.append(tag)
-
-    def handle_endtag(self, tag: str) -> None:
-        assert self.open.pop() == tag
-
-
-def parsed(text: str) -> Balanced:
-    parser = Balanced()
-    parser.feed(text)
-    parser.close()
-    assert parser.open == []
-    return parser
-
-
-def test_html_is_one_file_with_a_row_for_each_clause(reports: list[Report]) -> None:
-    text = to_html(reports)
-    found = parsed(text).found
-    assert [attributes["id"] for tag, attributes in found if tag == "details"] == [
-        "SL-CLAIM-01",
-        "SL-CLAIM-02",
-        "SL-KEEP-01",
-        "SL-LIST-01",
-        "SL-PATCH-01",
-    ]
-    loaded = [value for _, attributes in found for name, value in attributes.items() if name in {"src", "href"}]
-    assert all(value is not None and value.startswith("#") for value in loaded)
-    assert "url(" not in text
-    assert "created by the second claim is True, but must be False." in text
-    assert text.count("prefers-color-scheme: dark") == 1
-
-
-def test_html_escapes_what_adapters_say() -> None:
-    failure = Failure(expected="<script>1</script>", observed="</pre>", contradiction='"><img src=x>')
-    event = Event(instance="A", call="claim(<b>)", started=0.0, ended=None, answer="&")
-    report = made(Outcome.FAIL)
-    found = replace(report.results[0], failure=replace(failure, history=(event,)))
-    text = to_html([replace(report, results=(found,))])
-    parsed(text)
-    assert "<script>1" not in text
-    assert "<img" not in text
-    assert "claim(&lt;b&gt;)" in text
-
-
 def test_a_matrix_stands_side_by_side_and_numbers_equal_names(reports: list[Report]) -> None:
     (matrix,) = matrices([*reports, reports[0]])
     assert matrix.names == ("good", "bad", "honest", "warned", "good (2)")
@@ -249,52 +135,3 @@ def test_a_matrix_stands_side_by_side_and_numbers_equal_names(reports: list[Repo
     lines = table(matrix)
     assert lines[0].split()[1:4] == ["good", "bad", "honest"]
     assert any(line.split() == ["SL-CLAIM-02", "PASS", "NOT_TESTED", "WAIVED", "PASS", "PASS"] for line in lines)
-
-
-def test_the_plain_terminal_tells_failures_and_the_verdict(reports: list[Report]) -> None:
-    out = StringIO()
-    shown = PlainTerminal(out)
-    shown.end(reports[1])
-    text = out.getvalue()
-    assert text.startswith("FAIL SL-CLAIM-01 (MUST)")
-    assert "NOT_TESTED SL-CLAIM-02, SL-PATCH-01: builds on what is not met\n" in text
-    assert text.rstrip().endswith("Not conformant: 1 MUST not met.")
-
-
-def test_the_terminal_with_rich_says_the_same(reports: list[Report]) -> None:
-    console = Console(file=StringIO(), width=120, force_terminal=True, color_system=None)
-    shown = RichTerminal(console=console)
-    spec = Spec(port=Port.STEP_LEDGER, factory=pocket, name="bad")
-    shown.begin(spec, 2)
-    for clause, (_, result) in zip(REGISTRY.clauses(), reports[1].pairs, strict=True):
-        shown.result(clause, result)
-    shown.end(reports[1])
-    shown.summary(reports)
-    text = console.file.getvalue()  # pyright: ignore[reportAttributeAccessIssue] - the file is the StringIO above
-    assert "FAIL SL-CLAIM-01 (MUST)" in text
-    assert "Not conformant: 1 MUST not met." in text
-    assert "SL-CLAIM-02" in text
-    assert "NOT_TESTED" in text
-
-
-def test_an_account_has_its_parts_in_order(reports: list[Report]) -> None:
-    clause, result = reports[1].pairs[0]
-    text = account(reports[1], clause, result)
-    parts = ["FAIL SL-CLAIM-01 (MUST)", "The first claim", "Why it matters", "Expected", "Observed", "What happened"]
-    parts += ["is True, but must be False", "If it fails, check", "Again: python -m conformance replay"]
-    places = [text.index(part) for part in parts]
-    assert places == sorted(places)
-    assert "Traceback" not in text
-
-
-def test_calls_that_overlap_are_drawn_and_others_are_not() -> None:
-    def event(instance: str, started: float, ended: float | None) -> Event:
-        return Event(instance=instance, call="claim()", started=started, ended=ended, answer="None")
-
-    one_by_one = list(timeline([event("A", 0.0, 1.0), event("B", 1.0, 2.0)]))
-    assert one_by_one == ["    A  claim() -> None", "    B  claim() -> None"]
-    race = list(timeline([event("A", 0.0, 2.0), event("B", 1.0, None)]))
-    assert race == [
-        "    A  [======================]  claim() -> None",
-        "    B              [==========>  claim() -> None",
-    ]
