@@ -1,11 +1,13 @@
 """What the author of an adapter supplies: a factory for each port, and what is true of the adapter.
 
+```python
 @asynccontextmanager
-async def make_queue(env: Env) -> AsyncIterator[JobQueue]:
+async def make_queue(env: Env) -> AsyncGenerator[JobQueue]:
     async with connect(f"mongodb://localhost/{env.namespace}") as client:
         yield MyQueue(client, clock=env.clock)
 
-queue = Spec(port=Port.JOB_QUEUE, factory=make_queue, capabilities={SupportsDefer})
+queue = Spec(port=Port.JOB_QUEUE, factory=make_queue, capabilities=[SupportsDefer])
+```
 """
 
 from __future__ import annotations
@@ -73,7 +75,7 @@ class Fixture(Generic[A]):
     new_stage: Callable[[], Awaitable[str]] | None = None
     """Make a stage, and a run for it, and return its record id."""
     shift_clock: Callable[[timedelta], Awaitable[None]] | None = None
-    """With ``clock="database"``: move every stored stamp back, as if so much time had passed."""
+    """With ``clock="database"``: make so much time pass by that clock, or move every stored stamp back by it."""
     store_payload: Callable[[str, JsonValue], Awaitable[None]] | None = None
     """Overwrite the stored payload of a job, by its id, past every check; None is SQL NULL."""
 

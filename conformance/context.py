@@ -61,8 +61,6 @@ class Context(Generic[A]):
         self.history = History(self.wording, answers_of(clause.port), self._refuse_answer)
         self.adapter = self._record(fixture, "A")
 
-    # Adapters
-
     async def second(self) -> A:
         """A second adapter on the same store: the other worker."""
         return (await self.instances(2))[1]
@@ -98,8 +96,6 @@ class Context(Generic[A]):
     def parameters(self) -> Parameters:
         """What is declared of the adapter."""
         return self._stand.spec.parameters
-
-    # Ids and parents
 
     def new_id(self, what: str) -> str:
         """A fresh id that reads as `what` in failures. Nothing is stored."""
@@ -138,8 +134,6 @@ class Context(Generic[A]):
             self.not_applicable("the fixture offers no store_payload")
         await _offered("store_payload", self._fixture.store_payload(job_id, payload))
 
-    # Time
-
     def now(self) -> datetime:
         """The instant at which the adapter stamps; with ``clock="database"`` only about that."""
         if self.parameters.clock == "caller":
@@ -166,8 +160,6 @@ class Context(Generic[A]):
             lambda at: at.utcoffset() == timedelta(0) and at.microsecond % 1000 == 0,
         )
 
-    # Concurrency
-
     async def together(self, *calls: Callable[[], Awaitable[T]]) -> list[T]:
         """Make the calls at the same time and return their answers, in order. An error of one ends the clause."""
         return await concurrency.together(*calls)
@@ -175,8 +167,6 @@ class Context(Generic[A]):
     async def settled(self, *calls: Callable[[], Awaitable[T]]) -> list[T | Exception]:
         """As `together`, with errors in their places among the answers."""
         return await concurrency.settled(*calls)
-
-    # Expectations
 
     def expect(self, subject: str, observed: V, because: str | None = None) -> Expectation[V]:
         """Begin a comparison; `because` replaces the sentence that a failure would say."""

@@ -1,9 +1,11 @@
 """What clauses say about answers: each expectation counts, and the first one not met ends the clause.
 
+```python
 ctx.expect("status of the job", job.status).equals(Status.COMPLETED)
 job = ctx.expect("the claim", await ctx.adapter.dequeue()).is_not_none()
 with ctx.raises(StaleVersionError, "update_run with an old version", expected=1, actual=2):
     await ctx.adapter.update_run(...)
+```
 """
 
 from __future__ import annotations
