@@ -37,6 +37,7 @@ contract: .venv/dev ## Write docs/contract.md from the clauses, and remember the
 	.venv/bin/python -m conformance docs --output docs/contract.md --ids conformance/ids.json
 
 examples: .venv/dev ## Run every example
+	.venv/bin/python -m examples.asyncio_service
 	@for example in examples/*/__main__.py; do \
 		name=$${example#examples/}; .venv/bin/python -m examples.$${name%/__main__.py} || exit 1; \
 	done
