@@ -45,7 +45,9 @@ class CarelessQueue:
 
 @asynccontextmanager
 async def careless(env: Env) -> AsyncGenerator[Fixture[Any]]:
-    async with open_on_memory(env) as bundle:
+    # A fixed id, so that no machine's name gets into what is shown.
+    options = replace(env.options, worker_id=f"worker-{env.instance}")
+    async with open_on_memory(replace(env, options=options)) as bundle:
         yield replace(bundle, adapter=CarelessQueue(bundle.adapter.job_queue))
 
 
