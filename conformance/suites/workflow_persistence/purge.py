@@ -112,8 +112,8 @@ async def order(ctx: Context[WorkflowPersistence]) -> None:
     at = ctx.now() - 2 * HOUR
     stem = ctx.new_id("run")
     ids = {f"{stem}{tail}": minutes for tail, minutes in (("c", 0), ("a", 30), ("B", 30), ("b", 30), ("z", -30))}
-    for run_id, minutes in ids.items():
-        await ctx.adapter.create_run(run(id=run_id))
+    for number, (run_id, minutes) in enumerate(ids.items()):
+        await ctx.adapter.create_run(run(id=run_id, priority=number))
         patch = UpdateRunInput(status=Status.COMPLETED, completed_at=at + minutes * MINUTE)
         await ctx.adapter.update_run(run_id, patch)
     expected = [f"{stem}{tail}" for tail in ("z", "c", "B", "a", "b")]

@@ -9,7 +9,7 @@ from conformance.builders import run
 from conformance.clause import MUST, Requires
 from conformance.context import Context
 from conformance.registry import clause
-from conformance.suites.workflow_persistence.scenes import HOUR, MINUTE, MS, new_run, new_stage, run_in
+from conformance.suites.workflow_persistence.scenes import HOUR, MINUTE, MS, new_stage, run_in
 from workflow_adapters.inputs.runs import UpdateRunInput
 from workflow_adapters.inputs.stages import UpdateStageInput
 from workflow_adapters.ports.workflow_persistence import WorkflowPersistence
@@ -119,15 +119,13 @@ async def stages_of_others(ctx: Context[WorkflowPersistence]) -> None:
 async def order(ctx: Context[WorkflowPersistence]) -> None:
     stem = ctx.new_id("run")
     ids = [f"{stem}{tail}" for tail in ("b", "B", "a")]
-    for run_id in ids:
-        await ctx.adapter.create_run(run(id=run_id))
-        await ctx.adapter.update_run(run_id, UpdateRunInput(status=Status.RUNNING))
-    first = await new_run(ctx)
+    first = await run_in(ctx, Status.RUNNING)
     await ctx.advance(MINUTE)
-    late = await run_in(ctx, Status.RUNNING)
-    await ctx.adapter.update_run(first.id, UpdateRunInput(status=Status.RUNNING))
-    expected = [*sorted(ids), *sorted([first.id, late.id])]
-    ctx.expect("stuck runs", await _stuck(ctx)).equals(expected)
+    for number, run_id in enumerate(ids):
+        await ctx.adapter.create_run(run(id=run_id, priority=number))
+        await ctx.adapter.update_run(run_id, UpdateRunInput(status=Status.RUNNING))
+    await ctx.advance(MINUTE)
+    ctx.expect("stuck runs", await _stuck(ctx)).equals([first.id, *sorted(ids)])
 
 
 @clause(
