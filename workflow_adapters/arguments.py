@@ -11,7 +11,6 @@ from collections.abc import Awaitable, Callable
 from functools import wraps
 from typing import Any, TypeVar, cast
 
-from workflow_adapters.unset import UNSET
 from workflow_adapters.validation import Check
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -63,9 +62,8 @@ def _wrap(method: Callable[..., Any], checks: dict[str, Check]) -> Callable[...,
             if check is None:
                 continue
             if position < len(values):
-                if values[position] is not UNSET:
-                    values[position] = check(name, values[position])
-            elif name in kwargs and kwargs[name] is not UNSET:
+                values[position] = check(name, values[position])
+            elif name in kwargs:
                 kwargs[name] = check(name, kwargs[name])
         return tuple(values)
 

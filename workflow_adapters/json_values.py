@@ -21,6 +21,7 @@ MAX_INT_DIGITS: Final = 4000
 _INT_LIMIT: Final = 10**MAX_INT_DIGITS
 # From here on repr() uses an exponent, which jsonb would turn into an integer that no longer equals the float.
 _EXPONENT_FROM: Final = 1e16
+_LONGEST_SHOWN: Final = 200
 
 
 def json_value(field: str, value: object) -> JsonValue:
@@ -58,7 +59,7 @@ def _mapping(field: str, path: str, value: dict[object, object], depth: int) -> 
     copied: JsonObject = {}
     for key, item in value.items():
         if not isinstance(key, str):
-            raise InvalidValueError(field, path, f"the key {key!r} is {_kind(key)}; JSON keys are str")
+            raise InvalidValueError(field, path, f"the key {shown(key)} is {_kind(key)}; JSON keys are str")
         name = check_characters(field, f"{path}.{key!a}", str.__str__(key))
         copied[name] = _copy(field, _child(path, name), item, depth + 1)
     return copied
@@ -87,6 +88,15 @@ def check_characters(field: str, path: str, value: str) -> str:
         except UnicodeEncodeError as error:
             raise InvalidValueError(field, path, "contains a lone surrogate, which cannot be stored") from error
     return value
+
+
+def shown(value: object) -> str:
+    """A refused value in an error's text: shortened, and never an error of its own (an int may be too long for repr)."""
+    try:
+        text = repr(value)
+    except Exception:  # noqa: BLE001 - the caller's __repr__ may raise anything
+        return f"some {type(value).__name__}"
+    return text if len(text) <= _LONGEST_SHOWN else f"{text[:_LONGEST_SHOWN]}…"
 
 
 def _child(path: str, key: str) -> str:

@@ -10,14 +10,18 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from enum import Enum
-from typing import Any, Final, TypeAlias, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Final, TypeAlias, TypeVar, cast
 
 from workflow_adapters.clock import truncate_to_ms
 from workflow_adapters.errors import InvalidValueError
-from workflow_adapters.json_values import check_characters
+from workflow_adapters.json_values import check_characters, shown
 from workflow_adapters.unset import UNSET
+
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
 
 Check: TypeAlias = Callable[[str, Any], Any]
 E = TypeVar("E", bound=Enum)
@@ -29,11 +33,14 @@ _NOT_A_SEQUENCE: Final[tuple[type, ...]] = (str, bytes, dict)
 _UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
 
 
-def normalise(target: object, **checks: Check) -> None:
-    """Run the checks of a frozen dataclass from its ``__post_init__``; fields that hold UNSET are left alone."""
+def normalise(target: DataclassInstance, **checks: Check) -> None:
+    """Run the checks of a frozen dataclass from its ``__post_init__``.
+
+    UNSET is left alone in fields that are UNSET when they are left out; anywhere else it is a value like any other.
+    """
     for field, check in checks.items():
         value = getattr(target, field)
-        if value is not UNSET:
+        if value is not UNSET or type(target).__dataclass_fields__[field].default is not UNSET:
             object.__setattr__(target, field, check(field, value))
 
 
@@ -159,7 +166,7 @@ def member(enum: type[E]) -> Check:
             return enum(value)
         except ValueError as error:
             known = ", ".join(str(item.value) for item in enum)
-            raise InvalidValueError(field, field, f"{value!r} is none of {known}") from error
+            raise InvalidValueError(field, field, f"{shown(value)} is none of {known}") from error
 
     return check_member
 
@@ -173,6 +180,25 @@ def instance(kind: type) -> Check:
         return value
 
     return check_instance
+
+
+def parts(kind: type, **checks: Check) -> Check:
+    """A value object of ours that does not check itself; comes back with its fields as their checks give them."""
+    check_kind = instance(kind)
+
+    def check_parts(field: str, value: object) -> object:
+        checked = check_kind(field, value)
+        for name, check in checks.items():
+            given = getattr(checked, name)
+            try:
+                kept = check(field, given)
+            except InvalidValueError as error:
+                raise InvalidValueError(field, f"{field}.{name}", error.why) from error.__cause__
+            if kept is not given:
+                checked = replace(checked, **{name: kept})
+        return checked
+
+    return check_parts
 
 
 def sequence(check: Check) -> Check:

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import inspect
 from datetime import UTC, datetime, timedelta
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
 from tests.worked_examples.examples import START, job, run
 from tests.worked_examples.test_examples import PORTS
 from workflow_adapters import (
+    UNSET,
     Adapters,
+    IdempotencyFence,
     InvalidValueError,
     JobAckFence,
     Status,
@@ -30,6 +32,7 @@ REFUSED: list[tuple[str, str, tuple[Any, ...], str]] = [
     ("persistence", "get_run", ("a\0",), "id"),
     ("persistence", "get_run", ("\ud800",), "id"),
     ("persistence", "get_run", (7,), "id"),
+    ("persistence", "get_run", (UNSET,), "id"),
     ("persistence", "update_run", ("r", None), "patch"),
     ("persistence", "get_stuck_runs", (NAIVE,), "stuck_since"),
     ("persistence", "claim_next_pending_run", (NAIVE,), "now"),
@@ -52,9 +55,14 @@ REFUSED: list[tuple[str, str, tuple[Any, ...], str]] = [
     ("persistence", "acquire_idempotency_key", ("k", "c", None, timedelta(seconds=-1)), "stale_in_progress_after"),
     ("persistence", "complete_idempotency_key", ("k", "c", {"a": float("nan")}), "result.a"),
     ("persistence", "complete_idempotency_key", ("k", "c", 1, FENCE), "fence"),
+    ("persistence", "complete_idempotency_key", ("k", "c", 1, IdempotencyFence(id="", acquired_at=START)), "fence.id"),
     ("job_queue", "enqueue_parallel", ([job(), None],), "jobs[1]"),
     ("job_queue", "complete", ("", FENCE), "job_id"),
     ("job_queue", "complete", ("j", START), "fence"),
+    ("job_queue", "complete", ("j", JobAckFence(started_at=NAIVE, attempt=1)), "fence.started_at"),
+    ("job_queue", "complete", ("j", JobAckFence(started_at=START, attempt=cast("Any", "1"))), "fence.attempt"),
+    ("job_queue", "delete_by_run_and_stages", ("r", UNSET), "stage_ids"),
+    ("job_queue", "expire_runaway_jobs", (UNSET,), "absolute_timeout"),
     ("job_queue", "suspend", ("j", NAIVE), "next_poll_at"),
     ("job_queue", "fail", ("j", b"x"), "error"),
     ("job_queue", "fail", ("j", "x", 1), "should_retry"),
@@ -63,6 +71,7 @@ REFUSED: list[tuple[str, str, tuple[Any, ...], str]] = [
     ("job_queue", "dequeue_many", (-1,), "limit"),
     ("job_queue", "complete_many", ([("j",)],), "claims[0]"),
     ("job_queue", "heartbeat", ([("j", None)],), "claims[0][1]"),
+    ("job_queue", "heartbeat", ([("j", JobAckFence(started_at=START, attempt=2**31))],), "claims[0][1].attempt"),
     ("step_ledger", "list", ("",), "stage_record_id"),
     ("step_ledger", "clear_except", ("s", "abc"), "keep_step_ids"),
     ("ai_call_logger", "log_batch_results", ("b", [1]), "results[0]"),

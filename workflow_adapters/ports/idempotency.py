@@ -10,9 +10,9 @@ from workflow_adapters.inputs.idempotency import idempotency_result
 from workflow_adapters.json_values import JsonValue
 from workflow_adapters.records.idempotency import IdempotencyFence, IdempotencyOutcome
 from workflow_adapters.records.status import JobAckOutcome
-from workflow_adapters.validation import instance, instant, key, non_negative_span, optional
+from workflow_adapters.validation import instant, key, non_negative_span, optional, parts
 
-_fence = optional(instance(IdempotencyFence))
+_fence = optional(parts(IdempotencyFence, id=key, acquired_at=instant))
 
 
 class Idempotency(Protocol):

@@ -16,25 +16,29 @@ from workflow_adapters.validation import (
     boolean,
     instance,
     instant,
+    int32,
     key,
     non_negative,
     non_negative_span,
     optional,
+    parts,
     sequence,
     span,
     text,
 )
 
-_fence = optional(instance(JobAckFence))
+_job_fence = parts(JobAckFence, started_at=instant, attempt=int32)
+_fence = optional(_job_fence)
 
 
 def _claim(field: str, value: object) -> tuple[str, JobAckFence]:
     if not isinstance(value, tuple) or len(cast("tuple[object, ...]", value)) != _PAIR:
         raise InvalidValueError(field, field, "must be a (job id, fence) pair")
     job_id, fence = cast("tuple[object, object]", value)
-    if not isinstance(fence, JobAckFence):
-        raise InvalidValueError(field, f"{field}[1]", f"must be a JobAckFence, not {type(fence).__name__}")
-    return key(field, job_id), fence
+    try:
+        return key(field, job_id), _job_fence(f"{field}[1]", fence)
+    except InvalidValueError as error:
+        raise InvalidValueError(field, error.path, error.why) from error.__cause__
 
 
 _PAIR = 2
