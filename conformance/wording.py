@@ -10,7 +10,10 @@ from datetime import datetime, timedelta
 from enum import Enum
 from typing import Any, Final, cast
 
-_GENERATED: Final = re.compile(r"[0-9a-f]{8}-?(?:[0-9a-f]{4}-?){3}[0-9a-f]{12}|[0-9A-HJKMNP-TV-Z]{26}|c[0-9a-z]{24}")
+# UUIDs, ULIDs, cuids, and counters that are padded so that they sort as text.
+_GENERATED: Final = re.compile(
+    r"[0-9a-f]{8}-?(?:[0-9a-f]{4}-?){3}[0-9a-f]{12}|[0-9A-HJKMNP-TV-Z]{26}|c[0-9a-z]{24}|0[0-9]{9,}"
+)
 _LONGEST_TEXT: Final = 120
 _MOST_ITEMS: Final = 4
 _RELATIVE: Final = timedelta(days=2)

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from typing import Final
 
 from rich.console import Console
-from rich.padding import Padding
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
 from rich.rule import Rule
 from rich.table import Table
@@ -72,10 +71,11 @@ class RichTerminal:
         if self._progress is not None:
             self._progress.stop()
             self._progress = None
+        # A narrow terminal may fold a line, but a command with a line break in it can not be pasted.
         for paragraph in what_is_not_met(report, self._trace):
-            self._console.print(Padding(_coloured(paragraph), (0, 0, 1, 0)))
-        self._console.print(Text(f"  {tally(report)}", "dim"))
-        self._console.print(Text(f"  {report.verdict}", _VERDICTS[report.exit_code]))
+            self._console.print(_coloured(paragraph), end="\n\n", soft_wrap=True)
+        self._console.print(Text(f"  {tally(report)}", "dim"), soft_wrap=True)
+        self._console.print(Text(f"  {report.verdict}", _VERDICTS[report.exit_code]), soft_wrap=True)
         self._console.print()
 
     def summary(self, reports: Sequence[Report]) -> None:

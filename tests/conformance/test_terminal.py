@@ -60,6 +60,15 @@ def test_the_terminal_with_rich_says_the_same(reports: list[Report]) -> None:
     assert "NOT_TESTED" in text
 
 
+def test_a_narrow_terminal_breaks_no_command(reports: list[Report]) -> None:
+    console = Console(file=StringIO(), width=40)
+    RichTerminal(console=console).end(reports[1])
+    clause, result = reports[1].pairs[0]
+    again = next(line for line in account(reports[1], clause, result).splitlines() if "Again: " in line)
+    assert len(again) > 40
+    assert again in console.file.getvalue().splitlines()  # pyright: ignore[reportAttributeAccessIssue] - a StringIO
+
+
 def test_an_account_has_its_parts_in_order(reports: list[Report]) -> None:
     clause, result = reports[1].pairs[0]
     text = account(reports[1], clause, result)

@@ -45,8 +45,8 @@ def test_a_record_shows_what_is_not_its_default() -> None:
 
 def test_generated_ids_are_numbered_in_the_order_in_which_they_are_seen() -> None:
     wording = Wording(START)
-    first, second = "0199f3a2-7c1e-7b33-9a55-0d6c7c1f5b01", "01ARZ3NDEKTSV4RRFFQ69G5FAV"
-    assert [wording.show(first), wording.show(second), wording.show(first)] == ["#1", "#2", "#1"]
+    ids = ["0199f3a2-7c1e-7b33-9a55-0d6c7c1f5b01", "01ARZ3NDEKTSV4RRFFQ69G5FAV", "0000000000000042"]
+    assert [wording.show(id) for id in [*ids, ids[0]]] == ["#1", "#2", "#3", "#1"]
 
 
 def test_named_ids_go_by_their_name() -> None:
