@@ -20,7 +20,7 @@ from workflow_adapters.postgres.database import PostgresDatabase
 from workflow_adapters.postgres.fairness import claim_any_fairly, claim_served_fairly
 from workflow_adapters.postgres.fairness_deep import claim_deep_fairly, claim_known_fairly
 from workflow_adapters.postgres.lanes import lanes_of
-from workflow_adapters.postgres.lookahead import LOOKAHEAD, Recall
+from workflow_adapters.postgres.lookahead import Lookahead, Recall
 from workflow_adapters.sql.statement import Operation, Statement
 
 Serves = Sequence[ServedDefinition] | None
@@ -37,8 +37,8 @@ class Looks(ABC):
         self._serves = serves
 
     @abstractmethod
-    async def look(self, limit: int, window: int, wanted: int) -> ClaimAnswer:
-        """Claim at most `limit` jobs. `window` bounds what is looked at; `wanted` is how many candidates to tell of."""
+    async def look(self, limit: int, window: int, lookahead: Lookahead) -> ClaimAnswer:
+        """Claim at most `limit` jobs. `window` bounds what is looked at; candidates besides are for the lookahead."""
 
     async def known(self, limit: int, recall: Recall) -> ClaimAnswer:
         """Claim at most `limit` of the jobs that were seen before."""
@@ -52,7 +52,8 @@ class Looks(ABC):
 class OwnLooks(Looks):
     """On a schema of ours."""
 
-    async def look(self, limit: int, window: int, wanted: int) -> ClaimAnswer:
+    async def look(self, limit: int, window: int, lookahead: Lookahead) -> ClaimAnswer:
+        wanted = lookahead.wanted if lookahead.is_costly else 0
         if self._serves is None:
             return await self._claim(claim_any(self._worker_id, limit, wanted, window))
         return await self._claim(claim_served(self._worker_id, limit, wanted, window, lanes_of(self._serves)))
@@ -65,7 +66,8 @@ class OwnFairLooks(Looks):
         super().__init__(database, worker_id, serves)
         self._cap = cap
 
-    async def look(self, limit: int, window: int, wanted: int) -> ClaimAnswer:
+    async def look(self, limit: int, window: int, lookahead: Lookahead) -> ClaimAnswer:
+        wanted = lookahead.wanted if lookahead.is_costly else 0
         lanes = None if self._serves is None else lanes_of(self._serves)
         if lanes is None:
             head = await self._claim(claim_any_fairly(self._worker_id, limit, wanted, window, self._cap))
@@ -73,7 +75,7 @@ class OwnFairLooks(Looks):
             head = await self._claim(claim_served_fairly(self._worker_id, limit, wanted, window, self._cap, lanes))
         if head.took or not head.more:
             return head
-        deep = await self._claim(claim_deep_fairly(self._worker_id, limit, LOOKAHEAD, self._cap, lanes))
+        deep = await self._claim(claim_deep_fairly(self._worker_id, limit, lookahead.wanted, self._cap, lanes))
         return deep._replace(costly=True)
 
     async def known(self, limit: int, recall: Recall) -> ClaimAnswer:
@@ -84,7 +86,8 @@ class OwnFairLooks(Looks):
 class ReferenceLooks(Looks):
     """On the bare reference schema."""
 
-    async def look(self, limit: int, window: int, wanted: int) -> ClaimAnswer:
+    async def look(self, limit: int, window: int, lookahead: Lookahead) -> ClaimAnswer:
+        wanted = lookahead.wanted if lookahead.is_costly else 0
         return await self._claim(claim_from_reference(self._worker_id, limit, wanted, window, self._serves))
 
 
@@ -104,7 +107,7 @@ class ReferenceFairLooks(Looks):
         self._fairness = fairness
         self._insertion_order = insertion_order
 
-    async def look(self, limit: int, window: int, wanted: int) -> ClaimAnswer:
+    async def look(self, limit: int, window: int, lookahead: Lookahead) -> ClaimAnswer:
         statement = claim_fairly_from_reference(
             self._worker_id,
             limit,

@@ -108,10 +108,10 @@ _TAKE: Final[LiteralString] = f"""
     {CLAIMED},"""
 
 
-def take(window: int) -> LiteralString:
+def take(window: int, looked_at: LiteralString = "candidate") -> LiteralString:
     """Lock and take candidates, and answer.
 
-    Where nothing was taken, a candidate without an id says that there may be more of them than were looked at.
+    A candidate without an id says that fewer were taken than wanted, and there may be more than was looked at.
     """
     return f"""{_TAKE}
     seen AS (
@@ -122,7 +122,7 @@ def take(window: int) -> LiteralString:
         )
         UNION ALL
         SELECT '', NULL, NULL, NULL
-        WHERE NOT EXISTS (SELECT FROM picked) AND (SELECT count(*) FROM candidate) >= {number(window)}
+        WHERE (SELECT count(*) FROM picked) < $2::int AND (SELECT count(*) FROM {looked_at}) >= {number(window)}
     )
     {ANSWER}"""
 

@@ -126,7 +126,7 @@ def claim_fairly_from_reference(
             ORDER BY priority DESC, "createdAt"{order}
             LIMIT 5000
         ),
-        {take(window)}
+        {take(window, "due")}
         """,
         (worker_id, limit, 0, *_pairs(serves), cap, _jsonpath(path)),
     )

@@ -8,13 +8,15 @@ while (`workflow_adapters.postgres.lookahead`), together with the groups in whic
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import LiteralString
+from typing import Final
 
-from workflow_adapters.postgres.claims import ANSWER, CLOCK, SEEN
+from workflow_adapters.postgres.claims import ANSWER, CLOCK, SEEN, number
 from workflow_adapters.postgres.fairness import take_in_turn
 from workflow_adapters.postgres.lanes import FIRST_LANE, LAST_LANE
 from workflow_adapters.postgres.schema.job_queue import LANE
 from workflow_adapters.sql.statement import Statement
+
+_OF_EACH_PART: Final = 10
 
 
 def claim_deep_fairly(worker_id: str, limit: int, lookahead: int, cap: int, lanes: Sequence[str] | None) -> Statement:
@@ -53,7 +55,7 @@ def claim_deep_fairly(worker_id: str, limit: int, lookahead: int, cap: int, lane
                 WHERE ({LANE}) = part.wa_lane AND wa_group = part.wa_group
                   AND ("nextPollAt" IS NULL OR "nextPollAt" <= (SELECT now FROM clock))
                 ORDER BY priority DESC, "createdAt", id COLLATE "C"
-                LIMIT {_of_each_part(limit)}
+                LIMIT {number(min(cap, _OF_EACH_PART))}
             ) job
         ),
         {take_in_turn(cap)},
@@ -89,7 +91,7 @@ def claim_known_fairly(
                 WHERE ({LANE}) = part.wa_lane AND wa_group = part.wa_group
                   AND ("nextPollAt" IS NULL OR "nextPollAt" <= (SELECT now FROM clock))
                 ORDER BY priority DESC, "createdAt", id COLLATE "C"
-                LIMIT {_of_each_part(limit)}
+                LIMIT {number(min(limit, cap, _OF_EACH_PART))}
             ) job
         ),
         {take_in_turn(cap)},
@@ -98,7 +100,3 @@ def claim_known_fairly(
         """,
         (worker_id, limit, 0, ids, [lane for lane, _ in parts], [group for _, group in parts]),
     )
-
-
-def _of_each_part(limit: int) -> LiteralString:
-    return "1" if limit == 1 else "10"

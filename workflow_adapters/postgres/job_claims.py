@@ -68,8 +68,11 @@ class PostgresJobClaims(JobPort):
         looks = looks_for(self._database, settings.worker_id.value, serves, settings.fairness, owned=facts.owned)
         lookahead = settings.memory.of(serves)
         answer = await self._claim_seen(limit, looks, lookahead)
+        if answer is None and await lookahead.wait_for_look():
+            answer = await self._claim_seen(limit, looks, lookahead)
         if answer is None:
-            answer = await _look(limit, looks, lookahead)
+            with lookahead.looking():
+                answer = await _look(limit, looks, lookahead)
         if settings.fairness is not None:
             for job in answer.jobs:
                 settings.memory.claimed(job.job_id, _part(job))
@@ -106,7 +109,7 @@ async def _look(limit: int, looks: Looks, lookahead: Lookahead) -> ClaimAnswer:
     for attempt in range(_ATTEMPTS):
         # A batch leaves room for jobs that it could not lock. One job alone needs none.
         wanted = limit if attempt == 0 else 1
-        answer = await looks.look(wanted, _window(limit, attempt), lookahead.wanted)
+        answer = await looks.look(wanted, _window(limit, attempt), lookahead)
         lookahead.looked(answer)
         if answer.took or not answer.seen:
             return answer

@@ -12,15 +12,19 @@ from __future__ import annotations
 
 import time
 from collections import OrderedDict, deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Generator, Iterable
+from contextlib import contextmanager
 from typing import Final, NamedTuple, TypeAlias
+
+import anyio
 
 from workflow_adapters.postgres.claim_answer import ClaimAnswer, Seen
 
 Part: TypeAlias = tuple[str, str]
 """A lane and a group."""
 
-LOOKAHEAD: Final = 250
+_LEAST: Final = 250
+_MOST: Final = 1000
 _COSTLY_MS: Final = 2.0
 _IN_A_ROW: Final = 10
 _SPARE_IDS: Final = 4
@@ -28,6 +32,7 @@ _PARTS: Final = 4
 _MOST_PARTS: Final = 200
 _SHORTEST: Final = 0.05
 _LONGEST: Final = 0.9
+_WAIT: Final = 0.1
 _MOST_LANE_SETS: Final = 32
 _MOST_RUNNING: Final = 10_000
 
@@ -50,17 +55,29 @@ class Lookahead:
         self._cost = 0.0
         self._expires_at = 0.0
         self._costly_in_a_row = 0
+        self._remembers = False
+        self._size = _LEAST
+        self._look: anyio.Event | None = None
+
+    @property
+    def is_costly(self) -> bool:
+        """Whether looks have been costly for a while."""
+        return self._costly_in_a_row >= _IN_A_ROW
 
     @property
     def wanted(self) -> int:
-        """How many candidates the next look is to tell of."""
-        return LOOKAHEAD if self._costly_in_a_row >= _IN_A_ROW else 0
+        """How many candidates a costly look is to tell of."""
+        return self._size
 
     def recall(self, limit: int) -> Recall | None:
         """Take out candidates for a claim; None when it is time to look, or nothing is left."""
         if self._now() >= self._expires_at:
             self._forget()
+            self._size = _LEAST
+            return None
         if not self._ids and not self._parts:
+            # Used up before its time.
+            self._size = min(2 * self._size, _MOST)
             return None
         ids = [self._ids.popleft() for _ in range(min(limit + _SPARE_IDS, len(self._ids)))]
         return Recall(ids, [self._parts.popleft() for _ in range(min(_PARTS, len(self._parts)))])
@@ -77,15 +94,36 @@ class Lookahead:
                     parts.remove(part)
             self._parts.extendleft(reversed(parts))
 
+    @contextmanager
+    def looking(self) -> Generator[None]:
+        """Tell others that a look is under way."""
+        look = self._look = anyio.Event()
+        try:
+            yield
+        finally:
+            look.set()
+            if self._look is look:
+                self._look = None
+
+    async def wait_for_look(self) -> bool:
+        """Wait a little for a costly look that is under way; whether there was one."""
+        if self._look is None or not (self.is_costly or self._remembers):
+            return False
+        with anyio.move_on_after(_WAIT):
+            await self._look.wait()
+        return True
+
     def looked(self, answer: ClaimAnswer) -> None:
         """A look was made."""
         self._looked_at = self._now()
         self._cost = answer.milliseconds / 1000
         self._costly_in_a_row = self._costly_in_a_row + 1 if answer.milliseconds > _COSTLY_MS else 0
         self._forget()
-        self._ids.extend(answer.seen)
-        if self._ids or answer.costly:
-            self._expires_at = self._looked_at + min(max(10 * self._cost, _SHORTEST), _LONGEST)
+        self._remembers = answer.costly or self.is_costly
+        self._expires_at = self._looked_at
+        if self._remembers:
+            self._ids.extend(answer.seen)
+            self._expires_at += min(max(10 * self._cost, _SHORTEST), _LONGEST)
 
     def came_back(self) -> None:
         """A job that was claimed once can be had again, perhaps before those that were seen: look soon."""
