@@ -5,6 +5,8 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 from typing import Protocol
 
+from workflow_adapters.errors import ConfigurationError
+
 
 class Clock(Protocol):
     """Source of the stamps that an adapter writes: aware datetimes, kept to the millisecond (truncated)."""
@@ -17,6 +19,15 @@ class SystemClock:
 
     def now(self) -> datetime:
         return truncate_to_ms(datetime.now(UTC))
+
+
+def checked_clock(clock: Clock | None) -> Clock:
+    """The clock of a bundle's option, the machine's when none was given; ConfigurationError for anything else."""
+    if clock is None:
+        return SystemClock()
+    if isinstance(clock, type) or not callable(getattr(clock, "now", None)):
+        raise ConfigurationError(f"clock: must have a method now() such as SystemClock(), not {clock!r}")
+    return clock
 
 
 class ManualClock:

@@ -91,7 +91,7 @@ def check_characters(field: str, path: str, value: str) -> str:
 
 
 def shown(value: object) -> str:
-    """A refused value in an error's text: shortened, and never an error of its own (an int may be too long for repr)."""
+    """A refused value in an error's text: shortened, and no error of its own (repr refuses a very long int)."""
     try:
         text = repr(value)
     except Exception:  # noqa: BLE001 - the caller's __repr__ may raise anything

@@ -28,6 +28,7 @@ from workflow_adapters import (
     CreateRunInput,
     SchemaError,
     SupportsWaiting,
+    SystemClock,
     UsageError,
     open_adapters,
     open_sqlite,
@@ -130,9 +131,18 @@ async def test_a_throwaway_database_is_gone_however_it_is_left(
         (":memory:", {}, "path"),
         ("", {}, "path"),
         ("a\0b", {}, "path"),
+        ("x.db", {"durability": ["full"]}, "durability"),
+        ("x.db", {"busy_timeout": 5}, "busy_timeout"),
+        ("x.db", {"readers": "4"}, "readers"),
+        ("x.db", {"readers": True}, "readers"),
+        ("x.db", {"clock": 3}, "clock"),
+        ("x.db", {"clock": SystemClock}, "clock"),
+        (b"x.db", {}, "path"),
+        (5, {}, "path"),
+        ("\ud800.db", {}, "path"),
     ],
 )
-async def test_what_makes_no_sense_is_refused(path: str, options: dict[str, Any], named: str) -> None:
+async def test_what_makes_no_sense_is_refused(path: Any, options: dict[str, Any], named: str) -> None:
     with pytest.raises(ConfigurationError, match=named):
         async with open_sqlite(path, **options):
             pass

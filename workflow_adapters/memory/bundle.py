@@ -10,7 +10,7 @@ from typing import Final
 
 from workflow_adapters.ai_call_buffer import AICallBuffer
 from workflow_adapters.ai_call_transaction import TransactionAICalls
-from workflow_adapters.clock import Clock, SystemClock
+from workflow_adapters.clock import Clock, checked_clock
 from workflow_adapters.errors import ConfigurationError
 from workflow_adapters.inputs.job_queue import JobQueueFairness, RetryBackoff
 from workflow_adapters.memory.ai_call_logger import MemoryAICallLogger, write_calls
@@ -91,7 +91,7 @@ async def open_memory(
         raise ConfigurationError(f"busy_timeout: must be a timedelta greater than 0, not {busy_timeout!r}")
     if store is not None and not isinstance(store, MemoryStore):  # pyright: ignore[reportUnnecessaryIsInstance]  # settings come from anywhere
         raise ConfigurationError(f"store: must be a MemoryStore, not {store!r}")
-    home = Home(store=store or MemoryStore(), clock=clock or SystemClock(), busy_timeout=busy_timeout)
+    home = Home(store=store or MemoryStore(), clock=checked_clock(clock), busy_timeout=busy_timeout)
     session = StoreSession(home)
     buffer = AICallBuffer(partial(write_calls, session), home.clock, flush_timeout=busy_timeout, one_writer=home.store)
     queue = QueueSettings(worker_id=WorkerId(worker_id), fairness=fairness, backoff=backoff or RetryBackoff())

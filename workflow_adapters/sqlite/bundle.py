@@ -13,8 +13,7 @@ import aiosqlite
 
 from workflow_adapters.ai_call_buffer import AICallBuffer
 from workflow_adapters.ai_call_transaction import TransactionAICalls
-from workflow_adapters.clock import Clock, SystemClock
-from workflow_adapters.errors import ConfigurationError
+from workflow_adapters.clock import Clock, checked_clock
 from workflow_adapters.inputs.job_queue import JobQueueFairness, RetryBackoff
 from workflow_adapters.ports.adapters import Adapters, TransactionAdapters
 from workflow_adapters.queue_settings import QueueSettings
@@ -29,6 +28,7 @@ from workflow_adapters.sqlite.files import (
     DEFAULT_BUSY_TIMEOUT,
     DEFAULT_READERS,
     Durability,
+    checked_readers,
     checked_target,
     throwaway_directory,
 )
@@ -131,14 +131,13 @@ async def open_sqlite(
     Any number of processes may have the file open, on one machine: the locks of SQLite do not work over a network.
     """
     target = checked_target(path, durability, busy_timeout)
-    if readers < 1:
-        raise ConfigurationError(f"readers: {readers!r} must be at least 1")
+    readers = checked_readers(readers)
+    engine = Engine(checked_clock(clock))
     queue = QueueSettings(worker_id=WorkerId(worker_id), fairness=fairness, backoff=backoff or RetryBackoff())
     async with AsyncExitStack() as opened:
         if path is None:
             directory = await opened.enter_async_context(throwaway_directory())
             target = replace(target, path=str(directory / "throwaway.db"), synchronous="OFF")
-        engine = Engine(clock or SystemClock())
         database = PooledDatabase(engine, target, readers=readers)
         await opened.enter_async_context(database.running())
         buffer = AICallBuffer(partial(insert_ai_calls, database), engine, flush_timeout=busy_timeout, one_writer=engine)
