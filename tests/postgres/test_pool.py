@@ -46,9 +46,12 @@ class Server:
     def __init__(self) -> None:
         self.opened: list[Fake] = []
         self.is_up = True
+        self.lets_in = asyncio.Event()
+        self.lets_in.set()
 
     async def connect(self) -> Any:
         await asyncio.sleep(0)
+        await self.lets_in.wait()
         if not self.is_up:
             raise BackendUnavailableError("down")
         self.opened.append(Fake())
@@ -186,6 +189,17 @@ async def test_invalidated_connections_are_not_used_again(server: Server) -> Non
     assert await pool.acquire() is server.opened[2]
 
 
+async def test_nor_are_those_that_were_being_opened_then(server: Server) -> None:
+    pool = server.pool()
+    server.lets_in.clear()
+    opening = asyncio.create_task(pool.acquire())
+    await turns()
+    await pool.invalidate()
+    server.lets_in.set()
+    await pool.release(await opening)
+    assert server.opened[0].closed
+
+
 async def test_what_lies_idle_for_long_is_closed(server: Server) -> None:
     pool = server.pool(max_idle=0.0)
     await pool.release(await pool.acquire())
@@ -232,4 +246,35 @@ async def test_closing_ends_as_soon_as_all_are_back(server: Server) -> None:
     await pool.release(held)
     await turns()
     assert closing.done()
+    assert server.opened[0].closed
+
+
+async def test_a_connection_that_opens_after_the_pool_closed_is_not_used(server: Server) -> None:
+    pool = server.pool()
+    server.lets_in.clear()
+    opening = asyncio.create_task(pool.acquire())
+    await turns()
+    await pool.close(0.0)
+    server.lets_in.set()
+    with pytest.raises(UsageError, match="closed while this call connected"):
+        await opening
+    assert server.opened[0].closed
+
+
+async def test_closing_waits_for_those_that_connect(server: Server) -> None:
+    pool = server.pool()
+
+    async def call() -> None:
+        await pool.release(await pool.acquire())
+
+    server.lets_in.clear()
+    calling = asyncio.create_task(call())
+    await turns()
+    closing = asyncio.create_task(pool.close(60))
+    await turns()
+    assert not closing.done()
+    server.lets_in.set()
+    await turns()
+    assert closing.done()
+    await calling
     assert server.opened[0].closed

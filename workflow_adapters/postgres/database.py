@@ -11,7 +11,7 @@ from typing import Final, TypeVar
 
 import anyio
 
-from workflow_adapters.errors import BackendUnavailableError, TransactionConflictError
+from workflow_adapters.errors import BackendUnavailableError, TransactionConflictError, WorkflowAdapterError
 from workflow_adapters.postgres.connection import Connection, is_lost, to_the_end
 from workflow_adapters.postgres.detect import PostgresFacts
 from workflow_adapters.postgres.engine import CURRENT, Engine
@@ -160,7 +160,10 @@ class PooledDatabase(PostgresDatabase):
                 result = await work(connection)
             except BaseException as error:
                 lost = is_lost(connection)
-                await to_the_end(self._pool.recover(connection))
+                if not lost and _left_at_rest(error, connection):
+                    await self._pool.release(connection)
+                else:
+                    await to_the_end(self._pool.recover(connection))
                 await self._leave_read_only(error)
                 pause = _pause_before_retry(error, attempt, lost=lost)
                 if pause is None:
@@ -214,6 +217,12 @@ class TransactionDatabase(PostgresDatabase):
 
     def jobs_scheduled(self) -> None:
         self.session.jobs_changed = True
+
+
+def _left_at_rest(error: BaseException, connection: Connection) -> bool:
+    """Whether a call that failed has its answer from the server, and no transaction open."""
+    answered = isinstance(error, WorkflowAdapterError) and not isinstance(error.__cause__, TimeoutError)
+    return answered and not connection.is_in_transaction()
 
 
 def _pause_before_retry(error: BaseException, attempt: int, *, lost: bool) -> float | None:

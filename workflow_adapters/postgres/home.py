@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from datetime import timedelta
@@ -11,7 +12,7 @@ import anyio
 import asyncpg
 from anyio.abc import TaskGroup
 
-from workflow_adapters.errors import ConfigurationError
+from workflow_adapters.errors import ConfigurationError, UsageError
 from workflow_adapters.lifecycle import Lifecycle
 from workflow_adapters.postgres.borrowed_pool import BorrowedPool
 from workflow_adapters.postgres.connect import LISTENING, Connector, Purpose
@@ -49,6 +50,7 @@ class Home:
 
         Calls that are still running then have `close_timeout` to come to theirs.
         """
+        _require_asyncio()
         self.lifecycle.open()
         try:
             async with _background() as tasks:
@@ -100,6 +102,13 @@ class Home:
         if not self._listens:
             return None
         return JobChannel(self.settings.schema, self._wake_ups, self, tasks)
+
+
+def _require_asyncio() -> None:
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError as error:
+        raise UsageError("a bundle on Postgres runs in an event loop of asyncio: asyncpg knows no other") from error
 
 
 @asynccontextmanager

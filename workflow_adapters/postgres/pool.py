@@ -113,6 +113,7 @@ class ConnectionPool:
         self._reaper: asyncio.TimerHandle | None = None
         self._watchdog: asyncio.TimerHandle | None = None
         self._closed = False
+        self._ended = False
         self._emptied: asyncio.Future[None] | None = None
 
     @property
@@ -127,19 +128,20 @@ class ConnectionPool:
             self._free -= 1
         else:
             await self._wait_for_slot()
+        generation = self._generation
         try:
-            connection = self._take_idle() or await self._connect()
+            connection = self._take_idle() or await self._open()
         except BaseException:
             self._give_slot_on()
             raise
         loop = asyncio.get_running_loop()
-        self._in_use[connection] = _Use(self._generation, loop.time())
-        if self._watchdog is None and self.call_limit is None:
+        self._in_use[connection] = _Use(generation, loop.time())
+        if self._watchdog is None and self.call_limit is None and not self._closed:
             self._watchdog = loop.call_later(self.limit / _LOOKS, self._cut_dead_calls)
         return connection
 
     def keep(self, connection: Connection) -> None:
-        self._in_use[connection] = _Use(self._generation, math.inf)
+        self._in_use[connection] = self._in_use[connection]._replace(since=math.inf)
 
     async def release(self, connection: Connection) -> None:
         # Never suspends, so no cancel can come between.
@@ -154,8 +156,6 @@ class ConnectionPool:
             if self._reaper is None:
                 self._reaper = loop.call_later(self._max_idle, self._end_idle)
         self._give_slot_on()
-        if self._emptied is not None and not self._in_use and not self._emptied.done():
-            self._emptied.set_result(None)
 
     async def recover(self, connection: Connection) -> None:
         try:
@@ -183,8 +183,9 @@ class ConnectionPool:
             if not waiter.done():
                 waiter.set_exception(UsageError("the connection pool was closed while this call waited"))
         await self.invalidate()
-        if self._in_use:
+        if self._free < self._size:
             await asyncio.wait([self._emptied], timeout=timeout)
+        self._ended = True
         for connection in tuple(self._in_use):
             connection.terminate()
         # The transports close their sockets in the loop's next turn.
@@ -196,6 +197,13 @@ class ConnectionPool:
             if not connection.is_closed():
                 return connection
         return None
+
+    async def _open(self) -> Connection:
+        connection = await self._connect()
+        if self._ended:
+            connection.terminate()
+            raise UsageError("the connection pool was closed while this call connected")
+        return connection
 
     async def _wait_for_slot(self) -> None:
         loop = asyncio.get_running_loop()
@@ -224,6 +232,8 @@ class ConnectionPool:
                 waiter.set_result(True)
                 return
         self._free += 1
+        if self._emptied is not None and self._free == self._size and not self._emptied.done():
+            self._emptied.set_result(None)
 
     def _end_idle(self) -> None:
         self._reaper = None
