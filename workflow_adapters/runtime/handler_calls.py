@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 
 import anyio
-import sniffio
 
+from workflow_adapters.runtime.event_loop import current_asyncio_task
 from workflow_adapters.runtime.job_context import JobContext
 from workflow_adapters.runtime.observation import Event, Observation
 from workflow_adapters.runtime.outcomes import Handler, Outcome
@@ -30,7 +30,7 @@ class HandlerCalls:
         self._left_behind: set[asyncio.Task[Outcome]] = set()
 
     async def call(self, context: JobContext) -> Outcome:
-        if sniffio.current_async_library() != "asyncio":
+        if current_asyncio_task() is None:
             return await self._handler(context)
         task = asyncio.create_task(self._run(context), name=f"job-{context.job.job_id}")
         try:
