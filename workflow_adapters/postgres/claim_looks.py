@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from typing import Final
 
 from workflow_adapters.errors import UsageError
 from workflow_adapters.inputs.job_queue import GROUP_KEY_MEMBER, JobQueueFairness
 from workflow_adapters.inputs.runs import ServedDefinition
-from workflow_adapters.postgres.claim_answer import ClaimAnswer, Seen, claim, read_answer
+from workflow_adapters.postgres.claim_answer import ClaimAnswer, claim, read_answer
 from workflow_adapters.postgres.claims import claim_any, claim_known, claim_served
 from workflow_adapters.postgres.claims_reference import (
     claim_fairly_from_reference,
@@ -24,8 +23,6 @@ from workflow_adapters.postgres.lookahead import Lookahead, Recall
 from workflow_adapters.sql.statement import Operation, Statement
 
 Serves = Sequence[ServedDefinition] | None
-
-_TURN_TAKEN: Final = ClaimAnswer([], 0, [Seen(id="", priority=0, turn=None)], more=True, milliseconds=0.0)
 
 
 class Looks(ABC):
@@ -119,14 +116,12 @@ class ReferenceFairLooks(Looks):
         )
 
         def operation() -> Operation[ClaimAnswer]:
-            ((is_ours, isolation),) = yield take_turn(self._fairness.path)
+            ((isolation, _),) = yield take_turn(self._fairness.path)
             if isolation != "read committed":
                 # The claim would count what was RUNNING before its turn came.
                 raise UsageError(
                     f"fairness by this path, on this schema, needs READ COMMITTED; the transaction is {isolation}"
                 )
-            if not is_ours:
-                return _TURN_TAKEN
             return read_answer((yield statement))
 
         return await self._database.write(operation)

@@ -64,15 +64,15 @@ def claim_from_reference(
 
 
 def take_turn(path: Sequence[str]) -> Statement:
-    """Lock out other claims under a cap by the same path until the transaction ends, if none has done so with us.
+    """Wait for other claims under a cap by the same path, and keep them waiting until this transaction ends.
 
-    Answers whether it could, and the transaction's isolation. The claim must be a statement of its own, whose snapshot
-    is younger than the lock.
+    Answers the transaction's isolation. The claim must be a statement of its own, whose snapshot is younger than the
+    lock.
     """
     return Statement(
         """
-        SELECT pg_try_advisory_xact_lock(hashtext('workflow_adapters fairness'), hashtext($1::text))::int,
-            current_setting('transaction_isolation')
+        SELECT current_setting('transaction_isolation'),
+            pg_advisory_xact_lock(hashtext('workflow_adapters fairness'), hashtext($1::text))::text
         """,
         (_jsonpath(path),),
     )
