@@ -49,8 +49,8 @@ first() { workflow-adapters "$@" --json | python -c 'import json, sys; print(jso
     show purge --older-than 0s --dry-run
     show purge --older-than 0s --only jobs --only runs
     show purge --older-than soon
-    timeout -s INT 4 workflow-adapters status --watch --every 1 > "$scratch/watch" 2>&1 || true
-    echo '$ timeout -s INT 4 workflow-adapters status --watch --every 1'
+    timeout -s INT 8 workflow-adapters status --watch --every 1 > "$scratch/watch" 2>&1 || true
+    echo '$ timeout -s INT 8 workflow-adapters status --watch --every 1'
     cat "$scratch/watch"
 } > "$out"
 echo "$out"

@@ -34,6 +34,12 @@ Schema: TypeAlias = Annotated[
 After: TypeAlias = Annotated[str | None, typer.Option("--after", help="Go on after a page: its `next`.")]
 Limit: TypeAlias = Annotated[int, typer.Option("--limit", min=1, max=1000, help="Rows of a page.")]
 
+# What the errors' advice is on a command line.
+_COMMANDS = {
+    "await adapters.migrate()": "workflow-adapters migrate",
+    "await adapters.check_schema()": "workflow-adapters check",
+}
+
 _SPAN = re.compile(r"(\d+)\s*([smhdw])")
 _UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
 
@@ -71,5 +77,7 @@ def on_adapters(url: str | None, schema: str | None, work: Callable[[Adapters], 
 
 def fail(message: str, code: int) -> NoReturn:
     """Print an error and end the command."""
+    for call, command in _COMMANDS.items():
+        message = message.replace(call, command)
     typer.echo(f"workflow-adapters: {message}", err=True)
     raise typer.Exit(code)

@@ -68,4 +68,4 @@ def release(
     if as_json:
         print_json({"released": event_ids})
     else:
-        console.print(f"events that can be claimed again: {len(event_ids)}")
+        console.print(f"handed back, where claimed and not emitted: {len(event_ids)}")

@@ -27,7 +27,8 @@ def migrate(
     if as_json:
         print_json({"planned" if plan else "ran": statements})
     elif plan:
-        typer.echo("\n\n".join(statements) if statements else "-- nothing to do")
+        # Each ends with a semicolon, so that the plan can be piped into the database's own shell.
+        typer.echo("\n\n".join(f"{statement.rstrip(';')};" for statement in statements) or "-- nothing to do")
     else:
         console.print(
             f"the schema is current ({len(statements)} statements ran)" if statements else "the schema is current"
