@@ -47,13 +47,13 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="python -m conformance", description="Judge adapters by the ports' contract.", epilog=_EXIT_CODES
     )
-    commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
+    commands = parser.add_subparsers(dest="command", required=True)
     _add_run(commands.add_parser("run", help="try every clause on adapters", epilog=_EXIT_CODES))
     _add_replay(commands.add_parser("replay", help="try one clause again, as a failure says", epilog=_EXIT_CODES))
     listing = commands.add_parser("list", help="list the clauses")
     listing.add_argument("--port", choices=_PORTS, help="of one port only")
     explain = commands.add_parser("explain", help="say everything about one clause")
-    explain.add_argument("clause", metavar="ID")
+    explain.add_argument("clause", type=str.upper, metavar="ID")
     matrix = commands.add_parser("matrix", help="put the JSON reports of several runs side by side")
     matrix.add_argument("files", nargs="+", type=Path, metavar="REPORT.json")
     _add_output(matrix)
@@ -76,8 +76,7 @@ def _add_run(run: argparse.ArgumentParser) -> None:
 
 def _add_replay(replay: argparse.ArgumentParser) -> None:
     replay.add_argument("target", metavar="TARGET", help=_TARGET)
-    replay.add_argument("clause", metavar="ID")
-    replay.add_argument("--port", choices=_PORTS)
+    replay.add_argument("clause", type=str.upper, metavar="ID")
     replay.add_argument("--declare", action="append", default=[], metavar="CAPABILITY")
     _add_common(replay)
     replay.add_argument("--plain", action="store_true", help="no colours")

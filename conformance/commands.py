@@ -44,9 +44,8 @@ def run(options: Namespace) -> ExitCode:
 
 
 def replay(options: Namespace) -> ExitCode:
-    specs = _load(options.target, options)
     port = load().get(options.clause).port
-    specs = [spec for spec in specs if spec.port is port]
+    specs = [spec for spec in load_specs(options.target, port, options.declare) if spec.port is port]
     if len(specs) != 1:
         raise UsageError(
             f"{options.target} has {len(specs)} adapters of {port.title}; name one, as in module:name#adapter"

@@ -110,6 +110,17 @@ def test_replay_tries_one_clause(capsys: pytest.CaptureFixture[str]) -> None:
     assert "has 2 adapters of StepLedger; name one" in capsys.readouterr().err
 
 
+def test_replay_takes_the_port_from_the_clause(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["replay", f"{TARGETS}:portless", DECLARED.lower(), "--plain"]) == 1
+    assert f"Again: python -m conformance replay {TARGETS}:portless {DECLARED}" in capsys.readouterr().out
+
+
+def test_no_command_names_them(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit, match="2"):
+        main([])
+    assert "{run,replay,list,explain,matrix,docs}" in capsys.readouterr().err
+
+
 def test_list_and_explain(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["list", "--port", "step-ledger"]) == 0
     lines = capsys.readouterr().out.splitlines()
