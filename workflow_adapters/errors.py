@@ -79,7 +79,7 @@ class SchemaError(WorkflowAdapterError):
     """
 
     def __init__(self, missing: Sequence[str], mend: str) -> None:
-        super().__init__(f"{', '.join(missing)}: {mend}")
+        super().__init__(f"the schema does not fit: {', '.join(missing)}; {mend}")
         self.missing = tuple(missing)
         self.mend = mend
 

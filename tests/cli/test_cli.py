@@ -68,7 +68,8 @@ async def _fill(adapters: Adapters) -> None:
 
 def test_migrate_plans_runs_and_is_content_afterwards(empty: Shell) -> None:
     assert "CREATE TABLE workflow_runs" in empty("migrate", "--plan").stdout
-    empty("check", code=1)
+    assert "run `workflow-adapters migrate`" in empty("check", code=1).stderr
+    assert "the schema does not fit: table ai_calls, " in empty("status", code=1).stderr
     assert "current" in empty("migrate").stdout
     assert empty.json("migrate", "--plan") == {"planned": []}
     assert empty.json("check") == {"ok": True, "missing": [], "mend": None}
