@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from datetime import timedelta
+from typing import Any
 
 import asyncpg
 import pytest
@@ -14,13 +15,16 @@ from workflow_adapters import (
     AlreadyExistsError,
     BackendBusyError,
     BackendError,
+    BackendUnavailableError,
     NotFoundError,
+    OutcomeUnknownError,
     Status,
     TransactionConflictError,
     UpdateRunInput,
     UsageError,
 )
 from workflow_adapters.postgres.database import TransactionDatabase
+from workflow_adapters.postgres.pool import ConnectionPool
 from workflow_adapters.sql.persistence import SqlWorkflowPersistence
 
 pytestmark = pytest.mark.asyncio
@@ -223,6 +227,58 @@ async def test_a_block_that_fails_beside_a_call_waits_for_the_call(things: str) 
 
 async def is_asleep(dsn: str) -> bool:
     return bool(await query(dsn, "SELECT 1 FROM pg_stat_activity WHERE wait_event = 'PgSleep'"))
+
+
+async def test_an_inner_block_ends_after_the_calls_that_were_begun_in_it(things: str) -> None:
+    statements: list[str] = []
+    async with opened(things) as it, it.database.transaction() as tx:
+        driver = tx.session.connection
+        assert isinstance(driver, asyncpg.Connection)
+        driver.add_query_logger(lambda record: statements.append(record.query))
+        async with tx.transaction() as inner:
+            calls = [asyncio.create_task(inner.write(run(put(id)), single=True)) for id in ("a", "b")]
+            await asyncio.sleep(0)
+        await asyncio.gather(*calls)
+    words = [sql.split()[0] for sql in statements]
+    assert words[: words.index("RELEASE")].count("INSERT") == 2
+    assert await ids(things) == ["a", "b"]
+
+
+async def test_the_watchdog_of_the_pool_spares_transactions(things: str) -> None:
+    async with opened(things) as it, it.database.transaction() as tx:
+        pool = it.home.pool
+        assert isinstance(pool, ConnectionPool)
+        pool.limit = -1.0
+        pool._cut_dead_calls()
+        pool.limit = 30.0
+        await tx.write(run(put("a")), single=True)
+    assert await ids(things) == ["a"]
+
+
+class Gone:
+    """A connection that is lost before or after its first answer."""
+
+    def __init__(self, answers: int) -> None:
+        self._answers = answers
+
+    async def fetch(self, query: str, *args: object, timeout: float | None = None) -> list[object]:
+        if self._answers == 0:
+            raise asyncpg.InterfaceError("connection is closed")
+        self._answers -= 1
+        return []
+
+    def is_closed(self) -> bool:
+        return self._answers == 0
+
+
+@pytest.mark.parametrize(("answers", "expected"), [(0, BackendUnavailableError), (1, OutcomeUnknownError)])
+async def test_nothing_was_written_only_if_nothing_was_sent(
+    dsn: str, answers: int, expected: type[BackendError]
+) -> None:
+    connection: Any = Gone(answers)
+    async with opened(dsn) as it:
+        with pytest.raises(expected):
+            await it.home.engine.run(connection, run("UPDATE", "SELECT")(), limit=None, in_doubt=True)
 
 
 async def test_a_transaction_used_after_its_end_is_refused(dsn: str) -> None:
