@@ -6,6 +6,8 @@ import fcntl
 import os
 import shutil
 import tempfile
+from collections.abc import Generator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
@@ -16,14 +18,26 @@ class Scratch:
     """Held by a lock that the kernel takes away however the process ends."""
 
     def __init__(self) -> None:
-        _remove_abandoned()
-        self.path = Path(tempfile.mkdtemp(prefix=_PREFIX))
-        self._lock = os.open(self.path / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-        fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        with _alone():
+            _remove_abandoned()
+            self.path = Path(tempfile.mkdtemp(prefix=_PREFIX))
+            self._lock = os.open(self.path / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+            fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
 
     def remove(self) -> None:
         shutil.rmtree(self.path, ignore_errors=True)
         os.close(self._lock)
+
+
+@contextmanager
+def _alone() -> Generator[None]:
+    """Keep other runs from looking: between its making and its lock, a directory looks abandoned."""
+    directory = os.open(tempfile.gettempdir(), os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        fcntl.flock(directory, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(directory)
 
 
 def _remove_abandoned() -> None:

@@ -47,12 +47,15 @@ async def written_soon(ctx: Context[AICallLogger]) -> None:
 )
 async def flush(ctx: Context[AICallLogger]) -> None:
     other = await ctx.second()
-    for number in range(1, 4):
-        for _ in range(30):
+    logged = 0
+    # A few, more than one batch is likely to hold, and a few again.
+    for count in (30, 2_500, 30):
+        for _ in range(count):
             ctx.adapter.log_call(call())
+        logged += count
         await ctx.capability(SupportsFlush).flush()
         stats = await other.get_stats("")
-        ctx.expect("total_calls as the other adapter sees it", stats.total_calls).equals(30 * number)
+        ctx.expect("total_calls as the other adapter sees it", stats.total_calls).equals(logged)
 
 
 @clause(

@@ -106,8 +106,9 @@ async def same_pairs_in_opposite_order(ctx: Context[JobQueue]) -> None:
         first, second = await ctx.together(
             partial(ctx.adapter.enqueue_parallel, forwards), partial(other.enqueue_parallel, backwards)
         )
-        stored = {record.stage_id: record.id for record in await ctx.adapter.get_jobs_by_workflow_run(run_id)}
-        ctx.expect("stages with a job", sorted(stored)).equals(names)
+        listed = await ctx.adapter.get_jobs_by_workflow_run(run_id)
+        ctx.expect("stages of the jobs", sorted(record.stage_id for record in listed)).equals(names)
+        stored = {record.stage_id: record.id for record in listed}
         returned = [dict(zip(names, first, strict=True)), dict(zip(names[::-1], second, strict=True))]
         strangers = [name for name in names if stored[name] not in {ids[name] for ids in returned}]
         ctx.expect("stages whose job has an id that neither call returned", strangers).is_empty()

@@ -151,8 +151,11 @@ async def running_only(ctx: Context[JobQueue]) -> None:
     after=["JQ-STALE-01"],
 )
 async def claimable(ctx: Context[JobQueue]) -> None:
-    await running_job(ctx)
-    ctx.expect("attempt of the second claim", (await claim_again(ctx)).attempt).equals(2)
+    at = ctx.now() - HOUR
+    claimed = await running_job(ctx, scheduled_for=at)
+    await ctx.adapter.release_stale_jobs(EVERY_LEASE)
+    ctx.expect("next_poll_at", (await job_of(ctx, claimed.workflow_run_id)).next_poll_at).equals(at)
+    ctx.expect("attempt of the second claim", (await claim(ctx)).attempt).equals(2)
 
 
 @clause(

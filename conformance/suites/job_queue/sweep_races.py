@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable
 from datetime import timedelta
 from functools import partial
 from typing import Final
@@ -111,13 +112,14 @@ async def one_lock_order(ctx: Context[JobQueue]) -> None:
     first, second, third = await ctx.instances(3)
     run_id = await ctx.new_run()
     names = [f"stage-{number:02}" for number in range(30)]
-    for _ in range(4):
-        outcomes = await ctx.settled(
-            partial(first.enqueue_parallel, [job(run_id, name) for name in names]),
-            partial(second.delete_by_run_and_stages, run_id, names[::-1]),
-            partial(third.enqueue_parallel, [job(run_id, name) for name in names[::-1]]),
-            partial(second.cancel_by_run, run_id),
-        )
+    calls: tuple[Callable[[], Awaitable[object]], ...] = (
+        partial(first.enqueue_parallel, [job(run_id, name) for name in names]),
+        partial(second.delete_by_run_and_stages, run_id, names[::-1]),
+        partial(third.enqueue_parallel, [job(run_id, name) for name in names[::-1]]),
+        partial(second.cancel_by_run, run_id),
+    )
+    for turn in range(len(calls)):
+        outcomes = await ctx.settled(*calls[turn:], *calls[:turn])
         ctx.expect("errors", [outcome for outcome in outcomes if isinstance(outcome, Exception)]).is_empty()
         stored = await ctx.adapter.get_jobs_by_workflow_run(run_id)
         ctx.expect("stages with two jobs", len(stored) - len({one.stage_id for one in stored})).equals(0)

@@ -179,6 +179,7 @@ async def absent(ctx: Context[StepLedger]) -> None:
     after=["SL-CLAIM-01"],
 )
 async def shared_store(ctx: Context[StepLedger]) -> None:
-    other = await ctx.second()
-    stored = await claimed(ctx)
+    other, stage_record_id = await ctx.second(), await ctx.new_stage()
+    ctx.expect("a step that nobody has claimed", await other.get(stage_record_id, "step")).is_none()
+    stored = await claimed(ctx, stage_record_id)
     ctx.expect("the step as the other sees it", await other.get(stored.stage_record_id, stored.step_id)).equals(stored)

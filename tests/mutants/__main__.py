@@ -1,0 +1,5 @@
+import sys
+
+from tests.mutants.batch import main
+
+sys.exit(main())
