@@ -8,15 +8,34 @@ from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from datetime import timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from tests.runtime.support import enqueue, job, until_noted, until_status, working
 from workflow_adapters import Adapters, BackendUnavailableError, JobQueue, Status, open_adapters
 from workflow_adapters.runtime import Event, JobContext
+from workflow_adapters.runtime.heartbeat import Heartbeat
+from workflow_adapters.runtime.leases import HeldLeases
+from workflow_adapters.runtime.observation import Observation
 
 pytestmark = pytest.mark.asyncio
 LEASE = timedelta(seconds=0.4)
+
+
+class Unanswering:
+    """A queue whose heartbeats get no answer."""
+
+    def __init__(self, queue: JobQueue) -> None:
+        self._queue = queue
+        self.asked = asyncio.Event()
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._queue, name)
+
+    async def heartbeat(self, claims: object) -> list[Any]:
+        self.asked.set()
+        return await asyncio.get_running_loop().create_future()
 
 
 async def test_heartbeats_keep_a_long_job(adapters: Adapters) -> None:
@@ -30,6 +49,23 @@ async def test_heartbeats_keep_a_long_job(adapters: Adapters) -> None:
         done = await until_status(adapters, "s", Status.COMPLETED)
     assert done.attempt == 1
     assert worker.observation.counts[Event.LEASE_LOST] == 0
+
+
+async def test_a_lease_ends_while_a_heartbeat_waits_for_its_answer(adapters: Adapters) -> None:
+    queue: Any = Unanswering(adapters.job_queue)
+    observation = Observation("worker")
+    leases = HeldLeases(timedelta(seconds=4), observation, None)
+    await enqueue(adapters, "s")
+    claimed = await adapters.job_queue.dequeue()
+    assert claimed is not None
+    lease = leases.hold(claimed, time.monotonic())
+    heartbeat = asyncio.create_task(Heartbeat(queue, leases, timedelta(seconds=1), observation).run())
+    await queue.asked.wait()
+    lease.expires = time.monotonic()
+    await lease.lost.wait()
+    assert observation.counts[Event.HEARTBEAT_FAILED] == 0
+    heartbeat.cancel()
+    await asyncio.wait([heartbeat])
 
 
 async def test_a_handler_that_blocks_the_loop_loses_its_lease_and_is_not_acknowledged(adapters: Adapters) -> None:

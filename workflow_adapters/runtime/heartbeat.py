@@ -67,8 +67,22 @@ class Heartbeat:
 
     async def run(self, *, beats: bool = True) -> None:
         """Run until cancelled. With `beats` False a thread does the beating and this only watches."""
+        async with anyio.create_task_group() as tasks:
+            if beats:
+                tasks.start_soon(self._beat)
+            # Beside the beats: while one of them waits for its answer, leases end as well.
+            await self._watch()
+
+    async def _beat(self) -> None:
+        sent = time.monotonic()
+        while True:
+            await anyio.sleep(max(sent + self._interval - time.monotonic(), 0))
+            sent = time.monotonic()
+            await beat(self._queue, self._leases, self._interval, self._observation)
+            self._leases.end_lost()
+
+    async def _watch(self) -> None:
         step = self._interval / 4
-        next_beat = time.monotonic() + self._interval
         while True:
             before = time.monotonic()
             await anyio.sleep(step)
@@ -80,10 +94,6 @@ class Heartbeat:
                     seconds=late,
                 )
             self._leases.end_lost()
-            if beats and time.monotonic() >= next_beat:
-                next_beat = time.monotonic() + self._interval
-                await beat(self._queue, self._leases, self._interval, self._observation)
-                self._leases.end_lost()
 
 
 class HeartbeatThread:
