@@ -109,6 +109,13 @@ async def test_what_is_kept_for_ever_stays(adapters: Adapters) -> None:
     assert sum((await Purger(adapters, Retention(), clock=later).purge()).values()) == 0
 
 
+async def test_an_age_that_no_row_can_have_deletes_nothing(adapters: Adapters) -> None:
+    await adapters.persistence.create_run(run("old"))
+    await adapters.persistence.update_run("old", UpdateRunInput(status=Status.COMPLETED))
+    ages = dict.fromkeys(("runs", "jobs", "published_events", "dead_events", "completed_keys"), timedelta.max)
+    assert sum((await Purger(adapters, Retention(**ages)).purge()).values()) == 0
+
+
 async def test_a_reaper_faster_than_the_lease_is_refused() -> None:
     async def handler(ctx: object) -> None:
         return None

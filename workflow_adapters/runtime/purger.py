@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from functools import partial
 
 import anyio
@@ -84,7 +84,7 @@ class Purger(Loop):
         for name, age, batch in self._tables():
             if age is None:
                 continue
-            cutoff = self._clock.now() - age
+            cutoff = _before(self._clock.now(), age)
             while True:
                 with anyio.fail_after(CALL_TIMEOUT):
                     count = await batch(cutoff)
@@ -123,3 +123,9 @@ class Purger(Loop):
             await self._adapters.job_queue.delete_by_run_and_stages(run.id, [job.stage_id for job in jobs])
             await self._adapters.persistence.delete_run(run.id)
         return len(runs)
+
+
+def _before(now: datetime, age: timedelta) -> datetime:
+    """That long ago, no further than datetimes reach."""
+    first = datetime.min.replace(tzinfo=UTC)
+    return now - age if age <= now - first else first
