@@ -67,3 +67,12 @@ async def working(adapters: Any, handler: Handler, **settings: Any) -> AsyncGene
                 yield worker
             finally:
                 worker.stop()
+
+
+class UnreadableError(Exception):
+    """An error of a host whose message can not be had."""
+
+    def __str__(self) -> str:
+        raise RuntimeError("no message")
+
+    __repr__ = __str__

@@ -11,7 +11,7 @@ from typing import Any
 import anyio
 import pytest
 
-from tests.runtime.support import until
+from tests.runtime.support import UnreadableError, until
 from tests.worked_examples.examples import event
 from workflow_adapters import Adapters, OutboxRecord
 from workflow_adapters.runtime import Event, OutboxRelay
@@ -27,10 +27,11 @@ class Sink:
     def __init__(self) -> None:
         self.seen: list[OutboxRecord] = []
         self.broken: set[str] = set()
+        self.error: type[BaseException] = RuntimeError
 
     async def __call__(self, event: OutboxRecord) -> None:
         if event.workflow_run_id in self.broken:
-            raise RuntimeError("refused")
+            raise self.error
         self.seen.append(event)
 
     def order(self, run_id: str) -> list[int]:
@@ -69,11 +70,15 @@ async def test_events_go_out_once_and_in_order(adapters: Adapters, leased: bool)
     assert await adapters.persistence.get_unpublished_outbox_events() == []
 
 
+# A cancellation that nobody had asked for is what awaiting a cancelled task or future raises.
+@pytest.mark.parametrize("error", [RuntimeError, UnreadableError, asyncio.CancelledError])
 @pytest.mark.parametrize("leased", [True, False], ids=["leased", "claimed"])
-async def test_a_failing_run_holds_up_no_other_and_ends_as_a_dead_letter(adapters: Adapters, leased: bool) -> None:
+async def test_a_failing_run_holds_up_no_other_and_ends_as_a_dead_letter(
+    adapters: Adapters, leased: bool, error: type[BaseException]
+) -> None:
     persistence: Any = adapters.persistence if leased else NoLease(adapters.persistence)
     sink = Sink()
-    sink.broken = {"a"}
+    sink.broken, sink.error = {"a"}, error
     await append(adapters, a=2, b=3)
     relay = OutboxRelay(persistence, sink, max_attempts=2, **QUICK)
     async with anyio.create_task_group() as tasks:

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tests.runtime.support import QUICK, enqueue, job, until, until_noted, until_status, working
+from tests.runtime.support import QUICK, UnreadableError, enqueue, job, until, until_noted, until_status, working
 from tests.worked_examples.examples import run
 from workflow_adapters import (
     Adapters,
@@ -75,6 +75,16 @@ async def test_a_handler_that_cancels_itself_has_failed(adapters: Adapters) -> N
     async with working(adapters, handler) as worker:
         await until_noted(worker, Event.JOB_RETRIED)
     assert "cancellation" in str((await job(adapters, "s")).last_error)
+
+
+async def test_an_error_that_can_not_be_read_is_recorded_all_the_same(adapters: Adapters) -> None:
+    async def handler(ctx: JobContext) -> None:
+        raise UnreadableError
+
+    await enqueue(adapters, "s")
+    async with working(adapters, handler) as worker:
+        await until_noted(worker, Event.JOB_RETRIED)
+    assert str((await job(adapters, "s")).last_error).startswith("UnreadableError: its message can not be read")
 
 
 async def test_an_attempt_that_takes_too_long_is_cancelled_and_retried(adapters: Adapters) -> None:

@@ -12,10 +12,10 @@ from workflow_adapters.ports.job_queue import JobQueue, SupportsDefer
 from workflow_adapters.records.job_queue import DequeueResult
 from workflow_adapters.records.status import JobAckOutcome, Status
 from workflow_adapters.runtime.acknowledgement import Acknowledger
-from workflow_adapters.runtime.handler_calls import HandlerCalls, describe
+from workflow_adapters.runtime.handler_calls import HandlerCalls
 from workflow_adapters.runtime.job_context import JobContext
 from workflow_adapters.runtime.leases import HeldLeases, Lease
-from workflow_adapters.runtime.observation import Event, Observation
+from workflow_adapters.runtime.observation import Event, Observation, describe
 from workflow_adapters.runtime.outcomes import Defer, Handler, LeaseLostError, PermanentJobError, Suspend
 from workflow_adapters.runtime.settings import WorkerSettings
 

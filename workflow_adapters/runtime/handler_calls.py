@@ -8,7 +8,7 @@ import anyio
 
 from workflow_adapters.runtime.event_loop import current_asyncio_task
 from workflow_adapters.runtime.job_context import JobContext
-from workflow_adapters.runtime.observation import Event, Observation
+from workflow_adapters.runtime.observation import Event, Observation, describe
 from workflow_adapters.runtime.outcomes import Handler, Outcome
 
 
@@ -75,9 +75,3 @@ class HandlerCalls:
         self._left_behind.discard(task)
         if not task.cancelled():
             task.exception()  # seen here, so that asyncio does not report it as never retrieved
-
-
-def describe(error: BaseException) -> str:
-    """An error as it is recorded on the job: its class and its message."""
-    text = str(error)
-    return f"{type(error).__name__}: {text}" if text else type(error).__name__

@@ -15,7 +15,7 @@ from enum import StrEnum
 import anyio
 
 from workflow_adapters.records.job_queue import DequeueResult, JobAckFence
-from workflow_adapters.runtime.observation import Event, Observation
+from workflow_adapters.runtime.observation import Event, Observation, describe
 
 SAFETY = 0.1
 """Share of a lease by which it counts as lost before it ends."""
@@ -121,9 +121,8 @@ class HeldLeases:
         try:
             self._on_superseded(job)
         except Exception as error:  # noqa: BLE001  # the host's callback may raise anything
-            self._observation.note(
-                Event.CALLBACK_FAILED, f"on_superseded raised {error!r}", job_id=job.job_id, error=repr(error)
-            )
+            told = describe(error)
+            self._observation.note(Event.CALLBACK_FAILED, f"on_superseded raised {told}", job_id=job.job_id, error=told)
 
     @staticmethod
     def _key(lease: Lease) -> str:

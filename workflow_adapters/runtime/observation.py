@@ -87,3 +87,12 @@ class Observation:
         if _logger.isEnabledFor(level):
             extra = {"event": event.value, "loop": self.name, **fields}
             _logger.log(level, "%s: %s", self.name, message, extra=extra)
+
+
+def describe(error: BaseException) -> str:
+    """An error as it is recorded: its class and its message, whatever the host's own class does when it is asked."""
+    try:
+        text = str(error)
+    except Exception as further:  # noqa: BLE001  # an error that can not be read must still be recorded
+        text = f"its message can not be read ({type(further).__name__})"
+    return f"{type(error).__name__}: {text}" if text else type(error).__name__

@@ -11,7 +11,8 @@ from workflow_adapters.errors import BackendError, NotFoundError
 from workflow_adapters.ports.workflow_persistence import WorkflowPersistence
 from workflow_adapters.records.outbox import OutboxRecord
 from workflow_adapters.runtime.backoff import Backoff
-from workflow_adapters.runtime.observation import Event, Observation
+from workflow_adapters.runtime.event_loop import current_asyncio_task
+from workflow_adapters.runtime.observation import Event, Observation, describe
 
 Published = Callable[[OutboxRecord], Awaitable[None]]
 
@@ -72,8 +73,12 @@ class Emission:
         try:
             with anyio.fail_after(None if deadline == float("inf") else max(deadline - time.monotonic(), 0)):
                 await self._sink(event)
+        except anyio.get_cancelled_exc_class():
+            if _is_cancelled():
+                raise
+            return "the sink ended with a cancellation that nobody had asked for"
         except Exception as error:  # noqa: BLE001  # whatever a sink raises is that event's failure, not the relay's
-            return f"{type(error).__name__}: {error}"
+            return describe(error)
         return None
 
     async def _confirm(self, event: OutboxRecord, published: Published, deadline: float) -> None:
@@ -117,6 +122,12 @@ class Emission:
             error=error,
         )
         return True
+
+
+def _is_cancelled() -> bool:
+    """Whether somebody has cancelled the running task. On asyncio a cancellation may also be raised by anybody."""
+    task = current_asyncio_task()
+    return task is None or task.cancelling() > 0
 
 
 def _name(event: OutboxRecord) -> str:
