@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from typing import Final
 
 from conformance.clause import MUST, Requires
@@ -164,3 +165,19 @@ async def exactly_as_long(ctx: Context[JobQueue]) -> None:
     ctx.expect("jobs expired at the limit", await expire(HOUR)).equals(0)
     await ctx.advance(MS)
     ctx.expect("jobs expired a millisecond later", await expire(HOUR)).equals(1)
+
+
+@clause(
+    "JQ-CAP-09",
+    MUST,
+    text="A limit of any length is taken: the longest expires no job, the most negative one every running job.",
+    why="Hosts switch the limit off with a very long one; an overflow takes the whole maintenance loop down.",
+    hints=["now minus the span may lie before the first or after the last instant there is."],
+    needs=_NEEDS,
+    after=["JQ-CAP-05"],
+)
+async def limits_of_any_length(ctx: Context[JobQueue]) -> None:
+    await running_job(ctx)
+    expire = ctx.capability(SupportsAbsoluteLease).expire_runaway_jobs
+    ctx.expect("jobs expired", await expire(timedelta.max)).equals(0)
+    ctx.expect("jobs expired", await expire(timedelta.min)).equals(1)

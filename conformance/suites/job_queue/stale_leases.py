@@ -207,3 +207,17 @@ async def exactly_as_old(ctx: Context[JobQueue]) -> None:
     ctx.expect("leases given back at the span", await ctx.adapter.release_stale_jobs(HOUR)).equals(0)
     await ctx.advance(MS)
     ctx.expect("leases given back a millisecond later", await ctx.adapter.release_stale_jobs(HOUR)).equals(1)
+
+
+@clause(
+    "JQ-STALE-15",
+    MUST,
+    text="A span of any length is taken: the longest makes no lease old, the most negative one every lease.",
+    why="Hosts switch a sweep off with a very long span; an overflow takes the whole maintenance loop down.",
+    hints=["now minus the span may lie before the first or after the last instant there is."],
+    after=["JQ-STALE-05"],
+)
+async def spans_of_any_length(ctx: Context[JobQueue]) -> None:
+    await running_job(ctx)
+    ctx.expect("leases given back", await ctx.adapter.release_stale_jobs(timedelta.max)).equals(0)
+    ctx.expect("leases given back", await ctx.adapter.release_stale_jobs(timedelta.min)).equals(1)

@@ -120,3 +120,18 @@ async def negative_limit(ctx: Context[WorkflowPersistence]) -> None:
     with ctx.raises(InvalidValueError, "acquire_idempotency_key", field="stale_in_progress_after"):
         await ctx.adapter.acquire_idempotency_key(key, "t", stale_in_progress_after=-MS)
     ctx.expect("an acquire afterwards", await ctx.adapter.acquire_idempotency_key(key, "t")).equals(InProgress())
+
+
+@clause(
+    "WP-TIME-05",
+    MUST,
+    text="A stale_in_progress_after of any length is taken: the longest reclaims nothing.",
+    why="Hosts switch the reclaim off with a very long span; an overflow fails the command.",
+    hints=["now minus the span may lie before the first instant there is: compare ages instead."],
+    after=["WP-IDEM-02"],
+)
+async def longest_limit(ctx: Context[WorkflowPersistence]) -> None:
+    key = ctx.new_id("key")
+    await ctx.adapter.acquire_idempotency_key(key, "t")
+    again = await ctx.adapter.acquire_idempotency_key(key, "t", stale_in_progress_after=timedelta.max)
+    ctx.expect("a second acquire", again).equals(InProgress())

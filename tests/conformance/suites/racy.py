@@ -9,82 +9,18 @@ from typing import Any, Final
 from anyio.lowlevel import checkpoint
 
 from workflow_adapters.errors import NotFoundError
-from workflow_adapters.memory import job_acks, outbox, runs, stages
+from workflow_adapters.memory import outbox, runs, stages
 from workflow_adapters.memory.adapter import check_version, given
 from workflow_adapters.memory.annotations import MemoryAnnotations, _new_annotation
 from workflow_adapters.memory.idempotency import MemoryIdempotency, _fence
-from workflow_adapters.memory.job_acks import MemoryJobAcks
-from workflow_adapters.memory.job_queue import MemoryJobQueue
-from workflow_adapters.memory.job_rows import pending
-from workflow_adapters.memory.job_sweeps import MemoryJobSweeps
 from workflow_adapters.memory.outbox import MemoryOutbox
 from workflow_adapters.memory.rows import OutboxRow, detached
 from workflow_adapters.memory.runs import MemoryRuns
 from workflow_adapters.memory.stages import MemoryStages
-from workflow_adapters.memory.step_ledger import MemoryStepLedger
 from workflow_adapters.records.idempotency import Acquired
-from workflow_adapters.records.status import JobAckOutcome, Status
-from workflow_adapters.records.step_ledger import StepCas
+from workflow_adapters.records.status import Status
 
-_enqueue_parallel: Final = MemoryJobQueue.enqueue_parallel
 _acquire: Final = MemoryIdempotency.acquire_idempotency_key
-_claim_step: Final = MemoryStepLedger.claim
-
-
-async def dequeue(self: Any, serves: Any = None) -> Any:
-    async with self._session.read() as tables:
-        job = self._claim(tables, serves)._next(tables)
-    if job is None:
-        return None
-    await checkpoint()
-    async with self._session.write() as tables:
-        return self._claim(tables, serves)._take(tables, job)
-
-
-async def dequeue_with_a_count_of_before(self: Any, serves: Any = None) -> Any:
-    async with self._session.read() as tables:
-        claim = self._claim(tables, serves)
-    await checkpoint()
-    async with self._session.write() as tables:
-        return claim.take_next(tables)
-
-
-async def enqueue_one_by_one(self: Any, jobs: Any) -> list[str]:
-    return [(await _enqueue_parallel(self, [job]))[0] for job in jobs]
-
-
-async def acknowledge(self: Any, job_id: str, fence: Any, change: Any) -> JobAckOutcome:
-    async with self._session.read() as tables:
-        job = tables.jobs.get(job_id)
-    if fence is not None and not job_acks._holds(job, fence):
-        return JobAckOutcome.SUPERSEDED
-    if job is None:
-        raise NotFoundError("job", job_id)
-    await checkpoint()
-    async with self._session.write() as tables:
-        tables.jobs.put(change(job, self._session.now()))
-        return JobAckOutcome.ACKNOWLEDGED
-
-
-async def release_stale_jobs(self: Any, stale_after: Any = None, fail_spent: bool = False) -> int:
-    del stale_after, fail_spent
-    async with self._session.read() as tables:
-        stale = list(tables.jobs.by_status[Status.RUNNING])
-    await checkpoint()
-    async with self._session.write() as tables:
-        for job in stale:
-            tables.jobs.put(pending(job, self._session.now()))
-        return len(stale)
-
-
-async def cancel_by_run(self: Any, run_id: str) -> int:
-    async with self._session.read() as tables:
-        jobs = [job for job in tables.jobs.by_run[run_id] if job.status in (Status.PENDING, Status.SUSPENDED)]
-    await checkpoint()
-    async with self._session.write() as tables:
-        for job in jobs:
-            tables.jobs.put(replace(job, status=Status.CANCELLED, completed_at=self._session.now()))
-        return len(jobs)
 
 
 async def claim_next_pending_run(self: Any, now: Any = None, serves: Any = None) -> Any:
@@ -168,19 +104,6 @@ async def acquire_idempotency_key(
         return Acquired(fence=_fence(held))
 
 
-async def claim_step(self: Any, step: Any) -> Any:
-    seen = await self.get(step.stage_record_id, step.step_id)
-    claim = await _claim_step(self, step)
-    return replace(claim, created=seen is None)
-
-
-async def compare_and_set(self: Any, stage_record_id: str, step_id: str, expected: Any, patch: Any) -> StepCas:
-    step = await self.get(stage_record_id, step_id)
-    if step is None or step.status != expected.status or expected.attempt != step.attempt:
-        return StepCas(applied=False, record=step)
-    return StepCas(applied=True, record=await self.update(stage_record_id, step_id, patch))
-
-
 async def append_annotations(self: Any, annotations: Any) -> None:
     listed = [one for run_id in {a.workflow_run_id for a in annotations} for one in await self.list_annotations(run_id)]
     known = {(one.workflow_run_id, one.key, one.idempotency_key) for one in listed}
@@ -192,12 +115,6 @@ async def append_annotations(self: Any, annotations: Any) -> None:
 
 
 RACY: Final[dict[str, tuple[type, str, Callable[..., Any]]]] = {
-    "JQ-RACE-01": (MemoryJobQueue, "dequeue", dequeue),
-    "JQ-RACE-03": (MemoryJobAcks, "_acknowledge", acknowledge),
-    "JQ-RACE-04": (MemoryJobSweeps, "release_stale_jobs", release_stale_jobs),
-    "JQ-RACE-06": (MemoryJobSweeps, "cancel_by_run", cancel_by_run),
-    "JQ-RACE-08": (MemoryJobQueue, "enqueue_parallel", enqueue_one_by_one),
-    "JQ-FAIR-21": (MemoryJobQueue, "dequeue", dequeue_with_a_count_of_before),
     "WP-CLAIM-08": (MemoryRuns, "claim_next_pending_run", claim_next_pending_run),
     "WP-UPDATE-08": (MemoryRuns, "update_run", update_run),
     "WP-UPDATE-09": (MemoryRuns, "update_run", update_run),
@@ -207,7 +124,5 @@ RACY: Final[dict[str, tuple[type, str, Callable[..., Any]]]] = {
     "WP-RETRY-03": (MemoryOutbox, "increment_outbox_retry_count", increment_outbox_retry_count),
     "WP-IDEM-11": (MemoryIdempotency, "acquire_idempotency_key", acquire_idempotency_key),
     "WP-ANN-11": (MemoryAnnotations, "append_annotations", append_annotations),
-    "SL-CLAIM-07": (MemoryStepLedger, "claim", claim_step),
-    "SL-CAS-06": (MemoryStepLedger, "compare_and_set", compare_and_set),
 }
 """By the clause that sees it."""
