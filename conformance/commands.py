@@ -6,6 +6,7 @@ import inspect
 import os
 from argparse import Namespace
 from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 from typing import Final
 
 from conformance import permanent
@@ -30,6 +31,7 @@ _POSTGRES: Final = "CONFORMANCE_POSTGRES_DSN"
 
 
 def run(options: Namespace) -> ExitCode:
+    _check_places(options.json, options.junit, options.markdown, options.html)
     specs = [spec for target in options.targets for spec in _load(target, options)]
     show = terminal(plain=options.plain, trace=options.trace)
     reports = _judge(specs, _choice(options, options.only), show)
@@ -120,6 +122,13 @@ def _code(clause: Clause) -> str:
     except OSError:
         return "its source is not installed"
     return source[source.index("async def") :]
+
+
+def _check_places(*files: Path | None) -> None:
+    """A report that has no place is refused before the run that it would tell of."""
+    for file in files:
+        if file is not None and not file.absolute().parent.is_dir():
+            raise UsageError(f"{file} can not be written: there is no directory {file.parent}")
 
 
 def _load(target: str, options: Namespace) -> list[Spec]:

@@ -96,6 +96,11 @@ def test_run_writes_every_report_and_matrix_reads_them(tmp_path: Path, capsys: p
     assert "StepLedger" in capsys.readouterr().out
 
 
+def test_a_report_without_a_place_is_refused_before_the_run(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["run", f"{TARGETS}:broken", "--json", str(tmp_path / "absent" / "report.json")]) == 2
+    assert f"there is no directory {tmp_path / 'absent'}" in capsys.readouterr().err
+
+
 def test_matrix_of_what_is_no_report_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     other = tmp_path / "other.json"
     other.write_text("{}")
