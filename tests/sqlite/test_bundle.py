@@ -15,6 +15,7 @@ from typing import Any
 import aiosqlite
 import anyio
 import pytest
+import trio
 
 from tests.sqlite.claimers import job
 from tests.sqlite.support import threads_left
@@ -353,3 +354,12 @@ asyncio.run(main())
     command = [sys.executable, "-W", "ignore:This process", "-c", program]
     done = await asyncio.to_thread(subprocess.run, command, capture_output=True, text=True, timeout=60)
     assert (done.stdout, done.stderr) == ("42 None\n", "")
+
+
+async def test_another_kind_of_event_loop_is_refused() -> None:
+    async def main() -> None:
+        with pytest.raises(UsageError, match="asyncio"):
+            async with open_sqlite():
+                pass
+
+    await asyncio.to_thread(trio.run, main)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 from collections.abc import AsyncGenerator
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
@@ -14,6 +15,7 @@ import aiosqlite
 from workflow_adapters.ai_call_buffer import AICallBuffer
 from workflow_adapters.ai_call_transaction import TransactionAICalls
 from workflow_adapters.clock import Clock, checked_clock
+from workflow_adapters.errors import UsageError
 from workflow_adapters.inputs.job_queue import JobQueueFairness, RetryBackoff
 from workflow_adapters.ports.adapters import Adapters, TransactionAdapters
 from workflow_adapters.queue_settings import QueueSettings
@@ -130,6 +132,7 @@ async def open_sqlite(
 
     Any number of processes may have the file open, on one machine: the locks of SQLite do not work over a network.
     """
+    _require_asyncio()
     target = checked_target(path, durability, busy_timeout)
     readers = checked_readers(readers)
     engine = Engine(checked_clock(clock))
@@ -146,3 +149,10 @@ async def open_sqlite(
             await adapters.migrate()
         await opened.enter_async_context(buffer.running())
         yield adapters
+
+
+def _require_asyncio() -> None:
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError as error:
+        raise UsageError("a bundle on SQLite runs in an event loop of asyncio: aiosqlite knows no other") from error
