@@ -116,6 +116,16 @@ async def test_an_age_that_no_row_can_have_deletes_nothing(adapters: Adapters) -
     assert sum((await Purger(adapters, Retention(**ages)).purge()).values()) == 0
 
 
+async def test_a_service_asks_for_a_function_that_opens_the_bundle() -> None:
+    async def handler(ctx: object) -> None:
+        return None
+
+    opened: Any = open_adapters("memory://")
+    with pytest.raises(ConfigurationError, match="lambda"):
+        async with run_workflow_service(opened, handler):
+            pass
+
+
 async def test_a_reaper_faster_than_the_lease_is_refused() -> None:
     async def handler(ctx: object) -> None:
         return None

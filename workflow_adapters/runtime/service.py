@@ -70,6 +70,8 @@ async def run_workflow_service(
     The keyword arguments are those of `ServiceSettings`.
     """
     chosen = ServiceSettings(**settings)
+    if isinstance(open_bundle, AbstractAsyncContextManager):
+        raise ConfigurationError("open_bundle must be a function that opens a bundle: lambda: open_adapters(url)")
     async with open_bundle() as adapters:
         if chosen.migrate:
             await adapters.migrate()
