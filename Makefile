@@ -36,7 +36,7 @@ conformance: .venv/dev ## Hold the built-in adapters to the contract and print t
 contract: .venv/dev ## Write docs/contract.md from the clauses, and remember their ids
 	.venv/bin/python -m conformance docs --output docs/contract.md --ids conformance/ids.json
 
-examples: .venv/dev ## Run every example
+examples: .venv/dev ## Run the examples that need no server
 	.venv/bin/python -m examples.asyncio_service
 	@for example in examples/*/__main__.py; do \
 		name=$${example#examples/}; .venv/bin/python -m examples.$${name%/__main__.py} || exit 1; \

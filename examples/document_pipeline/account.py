@@ -16,10 +16,12 @@ async def tell(adapters: Adapters, run_id: str, journal: Journal, events: list[O
     run = await adapters.persistence.get_run(run_id)
     report: Any = run.output if run is not None else None
     print("\nReport")
-    for file in (report or {"files": []})["files"]:
-        print(f"  {file['file']:<44} {file['words']:>6} words   {file['keywords']}")
+    files = report["files"] if report else []
+    wide = max((len(file["file"]) for file in files), default=0)
+    for file in files:
+        print(f"  {file['file']:<{wide}} {file['words']:>6} words   {file['keywords']}")
         print(f"      {file['summary'][:100]}")
-    print(f"  {'all files':<44} {(report or {'words': 0})['words']:>6} words")
+    print(f"  {'all files':<{wide}} {(report or {'words': 0})['words']:>6} words")
 
     print("\nTimeline (seconds, process, what happened)")
     entries = journal.read()
@@ -30,12 +32,12 @@ async def tell(adapters: Adapters, run_id: str, journal: Journal, events: list[O
 
     print("\nStages")
     for stage in await adapters.persistence.get_stages_by_run(run_id):
-        print(f"  {stage.stage_id:<52} {stage.status.value:<10} attempt {stage.attempt}")
+        print(f"  {stage.stage_id:<{wide + len(ANALYSE)}} {stage.status.value:<10} attempt {stage.attempt}")
 
     print("\nEvents, in the order they were published")
     for event in events:
         payload: Any = event.payload
-        print(f"  #{event.sequence:<3} {event.event_type:<17} {payload.get('stage', '')}")
+        print(f"  #{event.sequence:<3} {event.event_type:<17} {payload.get('stage', '')}".rstrip())
 
     stats = await adapters.ai_call_logger.get_stats(f"{WORKFLOW}/")
     tokens = stats.total_input_tokens
