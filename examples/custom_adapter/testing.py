@@ -63,6 +63,13 @@ async def make_queue_on_redis_time(env: Env) -> AsyncGenerator[Fixture[RedisJobQ
         yield fixture
 
 
+async def delete_keys(redis: Redis, prefix: str) -> None:
+    """Delete all that a queue of this prefix has stored."""
+    keys = [key async for key in redis.scan_iter(match=f"{prefix}*", count=_MANY)]
+    for start in range(0, len(keys), _MANY):
+        await redis.unlink(*keys[start : start + _MANY])
+
+
 @asynccontextmanager
 async def _opened(env: Env, clock: Clock | None) -> AsyncGenerator[Fixture[RedisJobQueue]]:
     url = env.dsn or os.environ.get("REDIS_URL", "redis://localhost:6379/0")
@@ -73,9 +80,7 @@ async def _opened(env: Env, clock: Clock | None) -> AsyncGenerator[Fixture[Redis
     ):
 
         async def reset() -> None:
-            keys = [key async for key in outside.scan_iter(match=f"{prefix}*", count=_MANY)]
-            for start in range(0, len(keys), _MANY):
-                await outside.unlink(*keys[start : start + _MANY])
+            await delete_keys(outside, prefix)
 
         async def store_payload(job_id: str, payload: JsonValue) -> None:
             # As another writer of these keys would: the workflow, which the contract has in the payload, is a field.

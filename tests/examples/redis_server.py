@@ -8,13 +8,17 @@ import socket
 import subprocess
 import tempfile
 import time
-from collections.abc import Generator
+from collections.abc import AsyncGenerator, Generator
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Final
 
+from redis.asyncio import Redis
+
 _SECONDS: Final = 10.0
-# The shell waits for the end of its input, which comes when the test process closes it, or dies.
-_UNTIL_INPUT_ENDS: Final = 'redis-server "$@" & read -r _; kill $! 2>/dev/null; wait $!'
+# The shell waits for the end of its input, which comes when the test process closes it, or dies. Asked kindly, a server
+# that can not write its dump does not end.
+_UNTIL_INPUT_ENDS: Final = 'redis-server "$@" & read -r _; kill -9 $! 2>/dev/null; wait $! 2>/dev/null'
 
 
 def is_installed() -> bool:
@@ -37,6 +41,14 @@ def running_redis(*options: str) -> Generator[str]:
             assert process.stdin is not None
             process.stdin.close()
             process.wait(_SECONDS)
+
+
+@asynccontextmanager
+async def own_server(*options: str) -> AsyncGenerator[tuple[str, Redis]]:
+    """A server for one test to spoil, and a client beside the queue."""
+    with running_redis(*options) as url:
+        async with Redis.from_url(url, single_connection_client=True) as outside:
+            yield url, outside
 
 
 def _wait_for(path: Path, log: Path) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import json
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -11,9 +12,11 @@ from pathlib import Path
 from typing import Any, Final
 
 import pytest
+from redis import Redis
 
 from conformance import Outcome, job_queue_conformance, run
 from examples.custom_adapter.testing import CAPABILITIES, PARAMETERS, make_queue, queue
+from workflow_adapters import JobQueue
 
 pytestmark = pytest.mark.usefixtures("redis_url")
 
@@ -51,10 +54,14 @@ def test_without_declarations_the_command_line_says_what_it_could_not_try() -> N
         assert kind.__name__ in done.stdout
 
 
-def test_both_clocks_on_the_command_line() -> None:
-    done = conformance("run", f"{TARGET}:specs")
+def test_both_clocks_on_the_command_line(redis_url: str, tmp_path: Path) -> None:
+    done = conformance("run", f"{TARGET}:specs", "--dsn", redis_url, "--json", str(tmp_path / "report.json"))
     assert done.returncode == 0, done.stdout + done.stderr
-    assert done.stdout.count("Conformant.") == 2
+    _, on_redis_time = json.loads((tmp_path / "report.json").read_text())["reports"]
+    reasons = {reason for outcome, reason in results_of(on_redis_time) if outcome != "PASS"}
+    assert all(reason in NOT_THERE or "clock" in reason for reason in reasons)
+    with Redis.from_url(redis_url) as left:
+        assert left.keys("conformance_*") == []
 
 
 @pytest.mark.asyncio
@@ -79,3 +86,14 @@ def test_the_adapter_knows_the_contract_alone() -> None:
         ours = {name for name in imported if name.startswith(("workflow_adapters", "conformance", "tests", "examples"))}
         assert {name for name in ours if not name.startswith(own)} <= allowed, path.name
         assert "conformance" not in ours or path.name == "testing.py"
+
+
+@pytest.mark.asyncio
+async def test_the_snippet_of_the_readme(redis_url: str) -> None:
+    [source] = re.findall(r"```python\n(.*?)```", (ROOT / "examples/custom_adapter/README.md").read_text(), re.DOTALL)
+    code = compile(
+        source.replace("redis://localhost:6379/0", redis_url), "README.md", "exec", ast.PyCF_ALLOW_TOP_LEVEL_AWAIT
+    )
+    names: dict[str, Any] = {}
+    await eval(code, names)
+    assert isinstance(names["queue"], JobQueue)
