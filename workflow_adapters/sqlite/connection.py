@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import sqlite3
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from threading import Thread
 from typing import Any, Final, Literal, TypeAlias, TypeVar, cast
 
@@ -17,6 +17,7 @@ from workflow_adapters.lifecycle import wait_through_cancel
 from workflow_adapters.sqlite.errors import translated
 from workflow_adapters.sqlite.execution import perform
 from workflow_adapters.sqlite.functions import register_functions
+from workflow_adapters.sqlite.open_file import OpenFile
 from workflow_adapters.sqlite.patience import Patience, patiently
 from workflow_adapters.sqlite.schema import NEWEST
 from workflow_adapters.sqlite.schema.migration import refuse_newer
@@ -37,6 +38,10 @@ class Target:
     path: str
     synchronous: Synchronous = "FULL"
     busy_timeout: float = 5.0
+    file: OpenFile = field(init=False, compare=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "file", OpenFile(self.path))
 
 
 class _Call(str):
@@ -60,8 +65,10 @@ class SqliteConnection(sqlite3.Connection):
     """A connection of ours.
 
     `scopes` are the transaction and the savepoints that are open on it, outermost first; `fault` is the error that made
-    SQLite undo that transaction.
+    SQLite undo that transaction. `file` is what it has open.
     """
+
+    file: OpenFile
 
     def __init__(self, *args: Any, **options: Any) -> None:
         super().__init__(*args, **options)
@@ -128,6 +135,7 @@ async def close_connection(connection: aiosqlite.Connection) -> None:
 
 
 async def _open(target: Target, patience: Patience, *, read_only: bool) -> aiosqlite.Connection:
+    target.file.require()
     connection = _make(target)
     try:
         await connection
@@ -173,6 +181,9 @@ def _prepare(connection: SqliteConnection, target: Target, patience: Patience, *
         _set(connection, "foreign_keys", "ON", expected=1)
         # Switching to WAL takes the file for itself for a moment; afterwards this changes nothing.
         patiently(lambda: _set(connection, "journal_mode", "WAL", expected="wal"), patience)
+        # Only now it is there: a file is made by the first write.
+        target.file.recognise()
+        connection.file = target.file
         connection.execute(f"PRAGMA synchronous = {target.synchronous}")
         register_functions(connection)
         if read_only:

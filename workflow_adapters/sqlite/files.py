@@ -55,7 +55,8 @@ def _file_name(path: object) -> str:
         os.fsencode(name)
     except UnicodeEncodeError as error:
         raise ConfigurationError("path: holds a character that no file's name on this machine can have") from error
-    return name
+    # Connections are opened later, too, and the process may be in another directory by then.
+    return str(Path(name).absolute())
 
 
 @asynccontextmanager

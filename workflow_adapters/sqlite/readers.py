@@ -10,7 +10,7 @@ import aiosqlite
 
 from workflow_adapters.errors import UsageError, WorkflowAdapterError
 from workflow_adapters.sqlite.calls import Call, Line
-from workflow_adapters.sqlite.connection import Target, close_connection, open_connection, start
+from workflow_adapters.sqlite.connection import SqliteConnection, Target, close_connection, open_connection, start
 from workflow_adapters.sqlite.execution import perform
 from workflow_adapters.sqlite.patience import Patience
 
@@ -76,7 +76,7 @@ class Readers:
     def _send(self, connection: aiosqlite.Connection, call: Call) -> None:
         self._busy.add(connection)
         patience = Patience(call.deadline, call.waiter.done)
-        reading = start(connection, lambda opened: call.run(partial(perform, opened, call.operation, patience)))
+        reading = start(connection, lambda opened: call.run(partial(_read, opened, call, patience)))
         reading.add_done_callback(lambda _: self._call_ended(connection, call))
 
     def _call_ended(self, connection: aiosqlite.Connection, call: Call) -> None:
@@ -85,6 +85,11 @@ class Readers:
         if not self._closed:
             self._idle.append(connection)
             self._serve()
+
+
+def _read(opened: SqliteConnection, call: Call, patience: Patience) -> Any:
+    opened.file.require()
+    return perform(opened, call.operation, patience)
 
 
 def _closed() -> UsageError:

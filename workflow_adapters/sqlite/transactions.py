@@ -86,6 +86,7 @@ async def _abandon(connection: aiosqlite.Connection, end: Callable[[SqliteConnec
 
 
 def _begin(opened: SqliteConnection, scope: TransactionScope, patience: Patience) -> None:
+    opened.file.require()
     begin(opened, patience)
     opened.scopes, opened.fault = [scope], None
 
@@ -94,6 +95,7 @@ def _commit(opened: SqliteConnection, patience: Patience) -> None:
     try:
         if not opened.in_transaction:
             raise _gone(opened)
+        opened.file.require()
         commit(opened, patience)
     finally:
         _roll_back(opened)
