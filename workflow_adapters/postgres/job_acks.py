@@ -21,7 +21,8 @@ from workflow_adapters.sql.results import none
 from workflow_adapters.sql.statement import Argument, Operation, Statement
 from workflow_adapters.validation import INT32_MAX
 
-_LONGEST_DELAY_MS: Final = 1000 * 365 * 86_400_000
+# Longer than the calendar, and within the range of a timestamp.
+_LONGEST_DELAY_MS: Final = 9000 * 365 * 86_400_000
 
 
 @enforces(JobQueue, SupportsDefer)
@@ -68,8 +69,13 @@ class PostgresJobAcks(JobPort):
             SET status = CASE WHEN $5::boolean AND attempt < "maxAttempts" THEN 'PENDING' ELSE 'FAILED' END::@Status,
                 "nextPollAt" = CASE
                     WHEN NOT ($5::boolean AND attempt < "maxAttempts") THEN "nextPollAt"
-                    WHEN attempt > $9::int THEN clock.now + $8::bigint * interval '1 millisecond'
-                    ELSE clock.now + floor($6::float8 * power($7::float8, attempt)) * interval '1 millisecond'
+                    ELSE least(
+                        timestamp '9999-12-31 23:59:59.999',
+                        clock.now + interval '1 millisecond' * CASE
+                            WHEN attempt > $9::int THEN $8::float8
+                            ELSE floor($6::float8 * power($7::float8, attempt))
+                        END
+                    )
                 END,
                 "workerId" = CASE WHEN NOT ($5::boolean AND attempt < "maxAttempts") THEN "workerId" END,
                 "lockedAt" = CASE WHEN NOT ($5::boolean AND attempt < "maxAttempts") THEN "lockedAt" END,
