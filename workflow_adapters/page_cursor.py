@@ -8,6 +8,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
 from workflow_adapters.errors import InvalidValueError
+from workflow_adapters.json_values import check_characters
 
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _MILLISECOND: Final = timedelta(milliseconds=1)
@@ -25,8 +26,8 @@ def decode_cursor(listing: str, after: str) -> tuple[datetime, str]:
         parts: Any = json.loads(urlsafe_b64decode(after.encode()))
         found, milliseconds, row_id = parts
         if found == listing and isinstance(milliseconds, int) and isinstance(row_id, str):
-            return _EPOCH + milliseconds * _MILLISECOND, row_id
-    except (ValueError, TypeError, OverflowError) as error:
+            return _EPOCH + milliseconds * _MILLISECOND, check_characters("after", "after", row_id)
+    except (ValueError, TypeError, OverflowError, RecursionError) as error:
         raise _not_a_cursor(listing) from error
     raise _not_a_cursor(listing)
 

@@ -28,6 +28,9 @@ def test_a_cursor_comes_back(id: str) -> None:
         urlsafe_b64encode(b'["list_runs", 99999999999999999999, "a"]').decode(),
         urlsafe_b64encode(b'["list_runs", 1]').decode(),
         urlsafe_b64encode(b"7").decode(),
+        urlsafe_b64encode(b'["list_runs", 1, "\\ud800"]').decode(),
+        urlsafe_b64encode(b'["list_runs", 1, "\\u0000"]').decode(),
+        urlsafe_b64encode(b"[" * 100_000).decode(),
     ],
 )
 def test_anything_else_is_refused(after: str) -> None:
