@@ -83,6 +83,14 @@ class Line:
     def leave(self) -> Waiting:
         return self._waiting.popleft()
 
+    def leave_together(self, most: int) -> list[Call]:
+        """The calls at the head of the line, up to whoever waits for something else."""
+        calls: list[Call] = []
+        while len(calls) < most and isinstance(first := self.first(), Call):
+            calls.append(first)
+            self.leave()
+        return calls
+
     def send_away(self, error: Callable[[], Exception]) -> None:
         """Tell everybody in the line that nothing will come of it."""
         if self._timer is not None:

@@ -40,15 +40,7 @@ class Writer:
         self._closed = False
 
     async def open(self) -> None:
-        """Have a connection: the first, or a new one in place of one that was left in an unknown state."""
-        async with self._opening:
-            if self._closed:
-                raise _closed()
-            if self._discarded is not None:
-                discarded, self._discarded = self._discarded, None
-                await close_connection(discarded)
-            if self._connection is None:
-                self._connection = await open_connection(self._target)
+        await self._opened()
 
     async def close(self) -> None:
         """Send away who waits, let the group in flight end, close. A transaction that is open is rolled back."""
@@ -64,34 +56,47 @@ class Writer:
 
     async def run(self, call: Call) -> Any:
         """Run a call in its turn. Cancelled before that it has no effect; afterwards its whole effect."""
-        if self._connection is None:
-            await self.open()
-        self._join(call)
+        connection = self._connection or await self._opened()
+        if self._occupied:
+            self._line.join(call)
+        else:
+            self._send(connection, [call])
         return await call.waiter
 
     @asynccontextmanager
     async def lent(self) -> AsyncGenerator[aiosqlite.Connection]:
         """The connection for a transaction, which is at its end when the connection comes back."""
-        if self._connection is None:
-            await self.open()
-        turn = Waiting(deadline=time.monotonic() + self._target.busy_timeout)
-        self._join(turn)
-        try:
-            connection = await turn.waiter
-        except asyncio.CancelledError:
-            if not turn.waiter.cancelled() and turn.waiter.exception() is None:
-                self._next_turn()  # the turn came together with the cancel
-            raise
+        connection = self._connection or await self._opened()
+        if self._occupied:
+            connection = await self._turn()
+        self._occupied = True
         try:
             yield connection
         finally:
             self._keep_or_discard(connection)
             self._next_turn()
 
-    def _join(self, waiting: Waiting) -> None:
-        self._line.join(waiting)
-        if not self._occupied:
-            self._next_turn()
+    async def _opened(self) -> aiosqlite.Connection:
+        """The first connection, or a new one in place of one that was left in an unknown state."""
+        async with self._opening:
+            if self._closed:
+                raise _closed()
+            if self._discarded is not None:
+                discarded, self._discarded = self._discarded, None
+                await close_connection(discarded)
+            if self._connection is None:
+                self._connection = await open_connection(self._target)
+            return self._connection
+
+    async def _turn(self) -> aiosqlite.Connection:
+        turn = Waiting(deadline=time.monotonic() + self._target.busy_timeout)
+        self._line.join(turn)
+        try:
+            return await turn.waiter
+        except asyncio.CancelledError:
+            if not turn.waiter.cancelled() and turn.waiter.exception() is None:
+                self._next_turn()  # the turn came together with the cancel
+            raise
 
     def _next_turn(self) -> None:
         connection, first = self._connection, self._line.first()
@@ -99,15 +104,12 @@ class Writer:
         if connection is None:
             self._line.send_away(_lost)
         elif isinstance(first, Call):
-            self._send(connection)
+            self._send(connection, self._line.leave_together(_LARGEST_GROUP))
         elif first is not None:
             self._line.leave().waiter.set_result(connection)
 
-    def _send(self, connection: aiosqlite.Connection) -> None:
-        calls: list[Call] = []
-        while len(calls) < _LARGEST_GROUP and isinstance(call := self._line.first(), Call):
-            calls.append(call)
-            self._line.leave()
+    def _send(self, connection: aiosqlite.Connection, calls: Sequence[Call]) -> None:
+        self._occupied = True
         patience = Patience(calls[0].deadline, lambda: all(call.waiter.done() for call in calls))
         self._patience = patience
         try:
