@@ -252,6 +252,13 @@ async def test_a_lost_connection_inside_is_told(shop: str) -> None:
         await pool.release(connection)
 
 
+async def test_calls_logged_in_a_transaction_are_there_at_its_commit(shop: str) -> None:
+    async with open_postgres(shop) as adapters:
+        async with adapters.transaction() as tx:
+            tx.ai_call_logger.log_call(a_call())
+        assert await query(shop, "SELECT count(*) FROM ai_calls") == [(1,)]
+
+
 async def test_calls_logged_in_a_block_that_fails_are_not_lost(shop: str) -> None:
     async def fail(tx: TransactionAdapters) -> None:
         tx.ai_call_logger.log_call(a_call())

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import sys
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +12,7 @@ import asyncpg
 import pytest
 
 from tests.postgres.support import a_run, query, script
-from workflow_adapters import BackendBusyError, ConfigurationError, SchemaError
+from workflow_adapters import BackendBusyError, ConfigurationError, CreateOutboxEventInput, SchemaError
 from workflow_adapters.postgres import migrate
 from workflow_adapters.postgres.bundle import open_postgres
 from workflow_adapters.postgres.schema.migrations import CURRENT_VERSION, MIGRATIONS
@@ -149,8 +149,8 @@ async def test_waiting_for_another_migrator_has_an_end(empty_dsn: str) -> None:
     async with open_postgres(empty_dsn, migrate_timeout=timedelta(milliseconds=50)) as adapters:
         with pytest.raises(BackendBusyError, match="still migrating"):
             await adapters.migrate()
-        await connection.close()
-        assert await adapters.migrate()
+    await connection.close()
+    assert await migrated(empty_dsn)
 
 
 async def test_one_that_is_killed_half_way_leaves_nothing(empty_dsn: str, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -243,6 +243,19 @@ async def test_a_schema_of_the_typescript_engine_is_used_without_ddl(empty_dsn: 
         assert await adapters.persistence.get_run(run.id) == run
         assert adapters.persistence.supports_definition_versioning()
     assert await tables(empty_dsn) == before
+
+
+async def test_a_schema_that_was_made_anew_is_looked_at_anew(dsn: str) -> None:
+    event = CreateOutboxEventInput(
+        workflow_run_id="r", event_type="e", payload={}, causation_id="c", occurred_at=datetime.now(UTC)
+    )
+    async with open_postgres(dsn) as adapters:
+        # By a function of ours, which the other schema does not have.
+        await adapters.persistence.append_outbox_events([event])
+        await script(dsn, "DROP SCHEMA public CASCADE; CREATE SCHEMA public")
+        await load_reference(dsn)
+        assert await adapters.migrate() == []
+        await adapters.persistence.append_outbox_events([event])
 
 
 async def test_older_databases_lack_capabilities_and_are_complete(empty_dsn: str) -> None:
