@@ -54,13 +54,11 @@ def enforces(*ports: type) -> Callable[[C], C]:
 
 def _wrap(method: Callable[..., Any], checks: dict[str, Check]) -> Callable[..., Any]:
     names = tuple(inspect.signature(method).parameters)
+    positions = [(position, name, checks[name]) for position, name in enumerate(names) if name in checks]
 
     def apply(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:
         values = list(args)
-        for position, name in enumerate(names):
-            check = checks.get(name)
-            if check is None:
-                continue
+        for position, name, check in positions:
             if position < len(values):
                 values[position] = check(name, values[position])
             elif name in kwargs:

@@ -19,6 +19,7 @@ _POSTGRES_ONLY: Final = re.compile(
         | \s+FOR\s(?:NO\sKEY\sUPDATE|UPDATE|KEY\sSHARE)(?:\sOF\s\w+)?(?:\sSKIP\sLOCKED)?""",
     re.VERBOSE,
 )
+_AS_THEY_ARE: Final = frozenset({str, int, float, bool})
 _PLACEHOLDER: Final = re.compile(r"\$(\d+)")
 
 
@@ -35,6 +36,8 @@ class SqliteStyle(Style):
         return expression
 
     def argument(self, value: Argument) -> Any:
+        if value is None or type(value) in _AS_THEY_ARE:
+            return value
         if isinstance(value, Enum):
             return value.value
         if isinstance(value, datetime):
