@@ -79,6 +79,27 @@ async def test_jobs_whose_keys_were_deleted_by_hand_stop_nobody() -> None:
         assert await outside.keys() == [f"{DEFAULT_PREFIX}last_id".encode()]
 
 
+async def test_deleted_and_replaced_jobs_leave_no_key_behind() -> None:
+    async with own_server() as (url, outside), open_redis_queue(url) as queue:
+        later = datetime.now(UTC) + timedelta(hours=1)
+        stages = ["delayed", "completed", "suspended", "running", "ready"]
+        for _ in range(2):
+            jobs = [job(name, scheduled_for=later if name == "delayed" else None) for name in stages]
+            await queue.enqueue_parallel(jobs)
+            completed, suspended, _ = await queue.dequeue_many(3)
+            await queue.complete(completed.job_id, completed.fence)
+            await queue.suspend(suspended.job_id, later, suspended.fence)
+        assert await queue.delete_by_run_and_stages("run", stages) == len(stages)
+        assert await outside.keys() == [f"{DEFAULT_PREFIX}last_id".encode()]
+
+
+async def test_names_that_look_like_a_workflow_and_its_version(queue: RedisJobQueue) -> None:
+    other = EnqueueJobInput(workflow_run_id="run", workflow_id="a:b", stage_id="stage")
+    await queue.enqueue_parallel([other])
+    assert await queue.dequeue([ServedDefinition(workflow_id="a", version="b")]) is None
+    assert await queue.dequeue([ServedDefinition(workflow_id="a:b", version="c")]) is not None
+
+
 async def test_cancelled_calls_leave_no_connection_behind(redis_url: str) -> None:
     chance = random.Random(4)
     prefix = "cancelled:"
@@ -138,8 +159,11 @@ async def test_a_naive_fence_is_refused_and_changes_nothing(queue: RedisJobQueue
 async def test_extreme_backoffs(redis_url: str, backoff: RetryBackoff, delay: timedelta | None) -> None:
     async with open_redis_queue(redis_url, prefix=f"backoff-{delay}:", backoff=backoff) as queue:
         await queue.enqueue_parallel([job()])
+        await queue.dequeue()
+        await queue.release_stale_jobs(timedelta(minutes=-1))
         claimed = await queue.dequeue()
         assert claimed is not None
+        assert claimed.attempt == 2  # whose power is beyond every float
         await queue.fail(claimed.job_id, "broken", True, claimed.fence)
         [stored] = await queue.get_jobs_by_workflow_run("run")
         assert stored.next_poll_at is not None
