@@ -9,6 +9,7 @@ from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontext
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from functools import partial
+from typing import TYPE_CHECKING
 
 import aiosqlite
 
@@ -23,7 +24,7 @@ from workflow_adapters.sql.ai_call_logger import SqlAICallLogger, insert_ai_call
 from workflow_adapters.sql.operations import SqlOperations
 from workflow_adapters.sql.outbox_rotation import OutboxRotation
 from workflow_adapters.sql.step_ledger import SqlStepLedger
-from workflow_adapters.sqlite.bound import open_bound
+from workflow_adapters.sqlite.bound import driver_connection, open_bound
 from workflow_adapters.sqlite.check import check_schema
 from workflow_adapters.sqlite.database import ConnectedDatabase, Engine, SqliteDatabase
 from workflow_adapters.sqlite.files import (
@@ -42,6 +43,9 @@ from workflow_adapters.sqlite.schema import MIGRATIONS
 from workflow_adapters.sqlite.schema.migration import migrate
 from workflow_adapters.sqlite.schema.migration import plan as planned
 from workflow_adapters.worker_id import WorkerId
+
+if TYPE_CHECKING:
+    from sqlalchemy.ext.asyncio import AsyncConnection, AsyncSession
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -100,6 +104,21 @@ class SqliteAdapters(_SqlitePorts):
 
     def bind(self, connection: object) -> AbstractAsyncContextManager[TransactionAdapters]:
         return self._on(open_bound(self._database.engine, connection))
+
+    @asynccontextmanager
+    async def bind_sqlalchemy(
+        self, session_or_connection: AsyncSession | AsyncConnection
+    ) -> AsyncGenerator[TransactionAdapters]:
+        """`bind` on the aiosqlite connection that a SQLAlchemy session or connection uses.
+
+        SQLAlchemy begins its transaction with its first statement, so one is run first. With sqlite3's own way of
+        beginning transactions, which is SQLAlchemy's default, a statement that reads begins none: write first, or have
+        SQLAlchemy say BEGIN itself, by the recipe in its documentation of SQLite. What it holds back until a flush is
+        written when it flushes.
+        """
+        self._database.engine.check()
+        async with self.bind(await driver_connection(session_or_connection)) as tx:
+            yield tx
 
     async def migrate(self, *, plan: bool = False) -> list[str]:
         if plan:
