@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import os
+import textwrap
 from argparse import Namespace
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -118,7 +119,7 @@ def explained(clause: Clause) -> str:
 
 def _code(clause: Clause) -> str:
     try:
-        source = inspect.getsource(clause.function)
+        source = textwrap.dedent(inspect.getsource(clause.function))
     except OSError:
         return "its source is not installed"
     return source[source.index("async def") :]

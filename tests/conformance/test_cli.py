@@ -135,7 +135,7 @@ def test_list_and_explain(capsys: pytest.CaptureFixture[str]) -> None:
     text = capsys.readouterr().out
     for part in ("SL-DECLARE-01 (MUST), StepLedger", "Why it matters:", "If it fails, check", "Time limit: 5 s"):
         assert part in text
-    assert "async def has_what_it_declares" in text
+    assert "    async def has_what_it_declares(ctx: Context[Any]) -> None:\n        ctx.expect(" in text
     assert main(["explain", "SL-NONE-01"]) == 2
     assert "there is no clause 'SL-NONE-01'" in capsys.readouterr().err
 
