@@ -11,8 +11,8 @@
 --   locks, starts                sets   RUNNING jobs by locked_at, by started_at
 --   last_id                      number
 --
--- Instants are milliseconds since 1970, as text. Where a job stands follows from its
--- fields alone; `change` keeps both together. Redis does not roll back a script that fails: what can fail comes first.
+-- Instants are milliseconds since 1970, as text. Where a job stands follows from its fields alone, and `change` keeps
+-- the two together. Redis does not roll back a script that fails: what can fail comes first.
 
 local FIRST_INSTANT = -62135596800000 -- the year 1
 local LAST_INSTANT = 253402300799999 -- the end of the year 9999
