@@ -88,7 +88,7 @@ def test_an_order_goes_through_all_stages_and_a_repeated_request_is_replayed(tmp
 
 def test_an_order_survives_the_death_of_the_process(tmp_path: Path, port: int) -> None:
     database = f"sqlite:///{tmp_path}/orders.db"
-    with order_service(database, port, ORDERS_WORK_SECONDS="0.3") as process:
+    with order_service(database, port, ORDERS_WORK_SECONDS="3") as process:
         placed = httpx.post(f"http://127.0.0.1:{port}/orders", json={"item": "book", "quantity": 1}).json()
         until(lambda: [s for s in show(port, placed["order_id"])["stages"] if s["stage"] == "charge"])
         process.send_signal(signal.SIGKILL)

@@ -147,7 +147,7 @@ async def test_a_connection_that_leads_nowhere_is_cut(things: str) -> None:
     limits = {"statement_timeout": timedelta(milliseconds=50)}
     async with Proxy(things).running() as proxy, opened(proxy.dsn, max_connections=1, **limits) as it:
         await serves_on(it)
-        it.home.pool.limit = 0.1  # type: ignore[misc]
+        it.home.pool.limit = 0.1  # type: ignore[misc]  # a test may turn its knobs
         proxy.swallow()
         with pytest.raises(OutcomeUnknownError):
             await it.database.write(run(put("a")), single=True)

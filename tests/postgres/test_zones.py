@@ -47,7 +47,7 @@ async def opened(dsn: str) -> AsyncIterator[PostgresAdapters]:
 
 
 def a_job(stage: str = "s", **fields: object) -> EnqueueJobInput:
-    return EnqueueJobInput(workflow_run_id="r", workflow_id="w", stage_id=stage, **fields)  # type: ignore[arg-type]
+    return EnqueueJobInput(workflow_run_id="r", workflow_id="w", stage_id=stage, **fields)  # type: ignore[arg-type]  # any field of a job
 
 
 async def test_the_session_is_where_we_think(zoned_dsn: str) -> None:

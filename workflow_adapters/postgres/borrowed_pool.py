@@ -11,7 +11,7 @@ import asyncpg
 from workflow_adapters.errors import BackendBusyError, UsageError
 from workflow_adapters.postgres.connection import Connection, is_lost, settle, to_the_end
 from workflow_adapters.postgres.errors import connecting_failed
-from workflow_adapters.postgres.pool import PoolStats
+from workflow_adapters.postgres.pool_port import PoolStats
 
 if TYPE_CHECKING:
     from asyncpg.pool import PoolConnectionProxy

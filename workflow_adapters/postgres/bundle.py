@@ -26,7 +26,7 @@ from workflow_adapters.postgres.job_queue import PostgresJobQueue
 from workflow_adapters.postgres.migrate import POOLED, Migrator, translating
 from workflow_adapters.postgres.options import PostgresOptions, PostgresSettings
 from workflow_adapters.postgres.outbox import OutboxTurns
-from workflow_adapters.postgres.pool import PoolStats
+from workflow_adapters.postgres.pool_port import PoolStats
 from workflow_adapters.postgres.workflow_persistence import PostgresWorkflowPersistence
 from workflow_adapters.records.ai_call_logger import AICallRecord
 from workflow_adapters.sql.ai_call_logger import SqlAICallLogger, insert_ai_calls

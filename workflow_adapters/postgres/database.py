@@ -18,7 +18,7 @@ from workflow_adapters.postgres.engine import CURRENT, Engine
 from workflow_adapters.postgres.errors import DEADLOCK, READ_ONLY, SERIALIZATION_FAILURE, is_stale_plan, sqlstate
 from workflow_adapters.postgres.job_channel import JobSignals
 from workflow_adapters.postgres.own_transaction import BEGIN, OwnTransaction, commit
-from workflow_adapters.postgres.pool import Pool
+from workflow_adapters.postgres.pool_port import Pool
 from workflow_adapters.postgres.session import Session
 from workflow_adapters.postgres.wake_ups import NextDue
 from workflow_adapters.sql.dialect import Dialect

@@ -22,7 +22,8 @@ from workflow_adapters.postgres.dialect import PostgresDialect
 from workflow_adapters.postgres.engine import Engine
 from workflow_adapters.postgres.job_channel import JobChannel, JobSignals, ListeningConnection
 from workflow_adapters.postgres.options import PostgresSettings
-from workflow_adapters.postgres.pool import ConnectionPool, Pool
+from workflow_adapters.postgres.pool import ConnectionPool
+from workflow_adapters.postgres.pool_port import Pool
 from workflow_adapters.postgres.wake_ups import WakeUps
 
 # The server's limit is to be met first: it says for certain that nothing was written.

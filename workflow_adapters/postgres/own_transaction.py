@@ -11,7 +11,7 @@ from workflow_adapters.errors import TransactionConflictError
 from workflow_adapters.postgres.connection import Connection, Transaction, is_lost
 from workflow_adapters.postgres.engine import Engine
 from workflow_adapters.postgres.errors import InFlight, translated
-from workflow_adapters.postgres.pool import Pool
+from workflow_adapters.postgres.pool_port import Pool
 from workflow_adapters.postgres.session import Session
 
 BEGIN: Final = "BEGIN ISOLATION LEVEL READ COMMITTED"
