@@ -18,7 +18,7 @@ from redis.asyncio import Redis
 _SECONDS: Final = 10.0
 # The shell waits for the end of its input, which comes when the test process closes it, or dies. Asked kindly, a server
 # that can not write its dump does not end.
-_UNTIL_INPUT_ENDS: Final = 'redis-server "$@" & read -r _; kill -9 $! 2>/dev/null; wait $! 2>/dev/null'
+_UNTIL_INPUT_ENDS: Final = 'redis-server "$@" & read -r _; kill -9 $! 2>/dev/null; wait $! 2>/dev/null; rm -rf "$0"'
 
 
 def is_installed() -> bool:
@@ -32,7 +32,7 @@ def running_redis(*options: str) -> Generator[str]:
         path, log = Path(directory, "redis.sock"), Path(directory, "log.txt")
         own = ["--port", "0", "--unixsocket", str(path), "--dir", directory, "--save", "", "--logfile", str(log)]
         process = subprocess.Popen(
-            ["sh", "-c", _UNTIL_INPUT_ENDS, "redis", *own, *options], stdin=subprocess.PIPE, stdout=subprocess.DEVNULL
+            ["sh", "-c", _UNTIL_INPUT_ENDS, directory, *own, *options], stdin=subprocess.PIPE, stdout=subprocess.DEVNULL
         )
         try:
             _wait_for(path, log)
