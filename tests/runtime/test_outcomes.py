@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -14,6 +17,7 @@ from workflow_adapters import (
     Adapters,
     ConfigurationError,
     InvalidValueError,
+    OutcomeUnknownError,
     ServedDefinition,
     Status,
 )
@@ -235,3 +239,40 @@ async def test_completions_of_many_jobs_share_statements(adapters: Adapters) -> 
     await task
     assert sum(calls) == 100
     assert len(calls) < 50
+
+
+@pytest.mark.parametrize("committed", [True, False], ids=["committed", "rolled back"])
+async def test_a_commit_that_was_interrupted_is_looked_up(adapters: Adapters, committed: bool) -> None:
+    class Interrupted:
+        """Its first transaction is interrupted at the commit, which has happened or has not."""
+
+        left = 1
+
+        def __getattr__(self, name: str) -> object:
+            return getattr(adapters, name)
+
+        @asynccontextmanager
+        async def transaction(self) -> AsyncGenerator[object]:
+            self.left -= 1
+            with contextlib.suppress(ArithmeticError):
+                async with adapters.transaction() as tx:
+                    yield tx
+                    if self.left == 0 and not committed:
+                        raise ArithmeticError
+            if self.left == 0:
+                raise OutcomeUnknownError("the connection was lost")
+
+    attempts: list[int] = []
+
+    async def handler(ctx: JobContext) -> None:
+        attempts.append(ctx.job.attempt)
+        async with ctx.transaction():
+            pass
+
+    await enqueue(adapters, "s")
+    async with working(Interrupted(), handler) as worker:
+        await until_noted(worker, Event.JOB_COMPLETED if committed else Event.JOB_RETRIED)
+    found = await job(adapters, "s")
+    assert attempts == [1]
+    assert worker.observation.counts[Event.ACK_SUPERSEDED] == 0
+    assert found.status is (Status.COMPLETED if committed else Status.PENDING)

@@ -46,7 +46,7 @@ class Acknowledger:
                 self._note(Event.ACK_RETRIED, lease, f"failed ({error!r}) and is tried again", error=repr(error))
                 await backoff.pause(lease.lost)
                 continue
-            if outcome is JobAckOutcome.ACKNOWLEDGED or (unknown and await self._was_written(lease, status)):
+            if outcome is JobAckOutcome.ACKNOWLEDGED or (unknown and await self.was_written(lease, status)):
                 return True
             self._leases.mark_superseded(lease)
             self._note(Event.ACK_SUPERSEDED, lease, "was refused: another worker holds the job")
@@ -55,7 +55,7 @@ class Acknowledger:
         self._note(Event.ACK_ABANDONED, lease, "was given up: the lease is lost")
         return False
 
-    async def _was_written(self, lease: Lease, status: Status) -> bool:
+    async def was_written(self, lease: Lease, status: Status) -> bool:
         # A first try whose reply was lost makes the second one SUPERSEDED: the row tells which it was.
         try:
             jobs = await self._queue.get_jobs_by_workflow_run(lease.job.workflow_run_id)

@@ -131,9 +131,12 @@ class Attempts:
         await self._acknowledger.send(lease, give_back, Status.PENDING)
 
     async def _settle_unknown(self, lease: Lease) -> None:
+        if await self._acknowledger.was_written(lease, Status.COMPLETED):
+            self._note(Event.JOB_COMPLETED, lease.job, "completed")
+            return
         # Completing the job now would lose the handler's writes if that commit did not happen. A failure that is
         # fenced tells: it is refused if the commit happened, and gives the job another attempt if it did not.
-        await self._fail(lease, Failed("the connection was lost while the job's transaction committed", retry=True))
+        await self._fail(lease, Failed("the commit of the job's transaction was interrupted", retry=True))
 
     def _note(self, event: Event, job: DequeueResult, what: str, **fields: object) -> None:
         self._observation.note(

@@ -9,7 +9,7 @@ from datetime import timedelta
 
 import anyio
 
-from workflow_adapters.errors import ConfigurationError, OutcomeUnknownError, UsageError
+from workflow_adapters.errors import ConfigurationError, UsageError
 from workflow_adapters.ports.adapters import Adapters, TransactionAdapters
 from workflow_adapters.ports.job_queue import JobQueue, SupportsHeartbeat
 from workflow_adapters.records.job_queue import DequeueResult, JobAckFence
@@ -29,7 +29,7 @@ class JobContext:
         self.completed = False
         """True once `transaction` has committed the completion: nothing is left to acknowledge."""
         self.outcome_unknown = False
-        """True when the connection was lost during that commit."""
+        """True when that commit was interrupted: the row tells whether it happened."""
 
     @property
     def job(self) -> DequeueResult:
@@ -82,6 +82,7 @@ class JobContext:
             raise ConfigurationError("ctx.transaction() needs the bundle: Worker(..., adapters=adapters)")
         if self.completed:
             raise UsageError("ctx.transaction() completes the job, so it can be used once")
+        acknowledged = False
         try:
             async with self._adapters.transaction() as tx:
                 yield tx
@@ -89,7 +90,9 @@ class JobContext:
                 if outcome is not JobAckOutcome.ACKNOWLEDGED:
                     self._leases.mark_superseded(self._lease)
                     raise LeaseLostError(self.job.job_id)
-        except OutcomeUnknownError:
-            self.outcome_unknown = True
+                acknowledged = True
+        except BaseException:
+            # From here on only the commit was left: a lost connection, or a cancel, does not tell what became of it.
+            self.outcome_unknown = acknowledged
             raise
         self.completed = True
