@@ -108,9 +108,11 @@ class Plan:
         }
 
 
-async def plan_of(connection: asyncpg.Connection, statement: Statement, *, run: bool = False) -> Plan:
-    """The plan that the server keeps for any arguments; `run`: with these, and undone afterwards."""
-    await connection.execute("SET plan_cache_mode = force_generic_plan")
+async def plan_of(
+    connection: asyncpg.Connection, statement: Statement, *, run: bool = False, kept: bool = True
+) -> Plan:
+    """The plan that the server keeps for any arguments, or the one for these; `run`: and undone afterwards."""
+    await connection.execute(f"SET plan_cache_mode = force_{'generic' if kept else 'custom'}_plan")
     await connection.execute(f"PREPARE looked_at AS {STYLE.render(statement.text).text}")
     values = ", ".join(_literal(STYLE.argument(value)) for value in statement.args)
     arguments = f"({values})" if values else ""

@@ -13,8 +13,9 @@ import pytest_asyncio
 from conformance.throwaway import ThrowawayServer
 from tests.postgres_queue.recording import outbox_statement_of, statement_of
 from tests.postgres_queue.support import STYLE, fill, plan_of
-from workflow_adapters import JobAckFence
+from workflow_adapters import JobAckFence, ServedDefinition, Status
 from workflow_adapters.postgres.claims import claim_any, claim_known, claim_served
+from workflow_adapters.postgres.dialect import PostgresDialect
 from workflow_adapters.postgres.fairness import claim_any_fairly, claim_served_fairly
 from workflow_adapters.postgres.fairness_deep import claim_deep_fairly, claim_known_fairly
 from workflow_adapters.postgres.lanes import lane
@@ -69,6 +70,24 @@ STATEMENTS: dict[str, tuple[Statement, set[str]]] = {
     ),
 }
 
+DIALECT = PostgresDialect()
+OCCASIONAL: dict[str, tuple[Statement, set[str]]] = {
+    "purge_jobs": (DIALECT.purge_jobs(NOW, 100), {"wa_job_queue_finished", "wa_job_queue_undated"} | BY_KEY),
+    "purge_idempotency_keys": (DIALECT.purge_idempotency_keys(True, NOW, 100), {"wa_idempotency_keys_acquired"}),
+    "list_runs_for_purge": (
+        DIALECT.list_runs_for_purge(NOW, [Status.COMPLETED], 100),
+        {"wa_workflow_runs_finished"},
+    ),
+    "claim_next_pending_run": (DIALECT.claim_next_pending_run(NOW, None), {"wa_workflow_runs_pending"}),
+    "get_suspended_stages": (
+        DIALECT.get_suspended_stages(
+            NOW + timedelta(days=36500), 100, [ServedDefinition(workflow_id="w", version="v")]
+        ),
+        {"wa_workflow_stages_suspended"},
+    ),
+    "is_recorded": (DIALECT.is_recorded("b"), {"wa_ai_calls_metadata_batch"}),
+}
+
 
 @pytest.fixture(scope="module")
 def worked(server: ThrowawayServer, template: str) -> Iterator[str]:
@@ -94,6 +113,32 @@ async def _work(dsn: str) -> None:
         FROM generate_series(1, 100000) AS n
         """
     )
+    await connection.execute(
+        """
+        INSERT INTO workflow_runs (
+            id, "createdAt", "updatedAt", "workflowId", "workflowName", "workflowType", status, "completedAt", input
+        )
+        SELECT n::text, now(), now(), 'w', 'w', 't', CASE WHEN n <= 19000 THEN 'COMPLETED' ELSE 'PENDING' END::"Status",
+            CASE WHEN n <= 19000 THEN now() - n * interval '1 s' END, '{}'
+        FROM generate_series(1, 20000) AS n;
+        INSERT INTO workflow_stages (
+            id, "createdAt", "updatedAt", "workflowRunId", "stageId", "stageName", "stageNumber", "executionGroup",
+            status, "nextPollAt"
+        )
+        SELECT n::text, now(), now(), n::text, 's', 's', 1, 1,
+            CASE WHEN n % 100 = 0 THEN 'SUSPENDED' ELSE 'COMPLETED' END::"Status", now() - n * interval '1 s'
+        FROM generate_series(1, 20000) AS n;
+        INSERT INTO idempotency_keys (id, "createdAt", key, "commandType", result)
+        SELECT n::text, now() - n * interval '1 s', n::text, 'c', '{}' FROM generate_series(1, 20000) AS n;
+        INSERT INTO ai_calls (
+            id, "createdAt", topic, "callType", "modelKey", "modelId", prompt, response, "inputTokens", "outputTokens",
+            cost, metadata
+        )
+        SELECT n::text, now() - n * interval '1 s', 'topic' || n % 100, 'c', 'm', 'm', '', '', 1, 1, 1,
+            jsonb_build_object('batchId', 'b' || n)
+        FROM generate_series(1, 20000) AS n;
+        """
+    )
     await connection.execute("VACUUM ANALYZE")
     await connection.close()
 
@@ -112,6 +157,15 @@ async def test_a_statement_uses_its_indexes_and_reads_no_table_whole(connection:
     assert indexes <= plan.indexes
     assert not plan.scanned_whole() & {"job_queue", "outbox_events"}
     assert plan.cost < COMPILED_FROM
+
+
+@pytest.mark.parametrize("name", OCCASIONAL)
+async def test_an_occasional_statement_uses_its_indexes_too(connection: asyncpg.Connection, name: str) -> None:
+    statement, indexes = OCCASIONAL[name]
+    plan = await plan_of(connection, statement, kept=False)
+    assert indexes <= plan.indexes
+    # Twenty thousand stages are read as quickly as those of a hundred runs are looked up.
+    assert not plan.scanned_whole() - {"workflow_stages"}
 
 
 async def test_a_claim_is_planned_once_and_not_for_each_value(own: str) -> None:

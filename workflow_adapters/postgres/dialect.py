@@ -12,6 +12,7 @@ from typing import Any
 from workflow_adapters.inputs.runs import ServedDefinition
 from workflow_adapters.postgres.ai_call_rows import insert_ai_calls, insert_ai_calls_without_costs
 from workflow_adapters.postgres.operations import PostgresOperationStatements
+from workflow_adapters.postgres.schema.operations import FINISHED_RUN
 from workflow_adapters.postgres.style import instant_text
 from workflow_adapters.records.status import Status
 from workflow_adapters.sql.conditions import Conditions
@@ -47,13 +48,12 @@ class PostgresDialect(PostgresOperationStatements):
 
     def list_runs_for_purge(self, cutoff: datetime, statuses: Sequence[Status], limit: int) -> Statement:
         return Statement(
-            """
+            f"""
             WITH purgeable AS (
-                SELECT id, "workflowType", status, coalesce("completedAt", "updatedAt") AS finished
+                SELECT id, "workflowType", status, ({FINISHED_RUN}) AS finished
                 FROM @workflow_runs
-                WHERE status = ANY($3::text[]::@Status[])
-                  AND coalesce("completedAt", "updatedAt") <= $1::text::timestamp
-                ORDER BY coalesce("completedAt", "updatedAt"), id COLLATE "C"
+                WHERE status = ANY($3::text[]::@Status[]) AND ({FINISHED_RUN}) <= $1::text::timestamp
+                ORDER BY ({FINISHED_RUN}), id COLLATE "C"
                 LIMIT $2::int
             )
             SELECT p.id, p."workflowType", p.status::text, s.id

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from datetime import datetime
 
+from workflow_adapters.postgres.schema.operations import FINISHED_JOB, UNDATED_JOB
 from workflow_adapters.sql.statement import Statement
 
 
@@ -51,18 +52,39 @@ class PostgresOperationStatements:
 
     def purge_jobs(self, finished_before: datetime, limit: int) -> Statement:
         return Statement(
-            """
+            f"""
             WITH old AS MATERIALIZED (
-                SELECT id
-                FROM @job_queue
-                WHERE status IN ('COMPLETED', 'FAILED', 'CANCELLED', 'SKIPPED')
-                  AND coalesce("completedAt", "updatedAt") < $1::text::timestamp
-                ORDER BY coalesce("completedAt", "updatedAt"), id COLLATE "C"
-                LIMIT $2::int
-                FOR UPDATE SKIP LOCKED
+                SELECT locked.id
+                FROM (
+                    (
+                        SELECT id, ({FINISHED_JOB}) AS finished
+                        FROM @job_queue
+                        WHERE ({FINISHED_JOB}) < $1::text::timestamp
+                        ORDER BY ({FINISHED_JOB})
+                        LIMIT $2::int
+                    )
+                    UNION ALL
+                    (
+                        SELECT id, "updatedAt"
+                        FROM @job_queue
+                        WHERE ({UNDATED_JOB}) < $1::text::timestamp AND "updatedAt" < $1::text::timestamp
+                        ORDER BY ({UNDATED_JOB})
+                        LIMIT $2::int
+                    )
+                    ORDER BY finished
+                    LIMIT $2::int
+                ) AS oldest
+                CROSS JOIN LATERAL (
+                    SELECT job.id
+                    FROM @job_queue job
+                    WHERE job.id = oldest.id
+                      AND job.status::text IN ('COMPLETED', 'FAILED', 'CANCELLED', 'SKIPPED')
+                      AND coalesce(job."completedAt", job."updatedAt") < $1::text::timestamp
+                    FOR UPDATE SKIP LOCKED
+                ) AS locked
             )
             DELETE FROM @job_queue
-            WHERE id IN (SELECT id FROM old)
+            WHERE id = ANY (ARRAY(SELECT id FROM old))
             RETURNING id
             """,
             (finished_before, limit),
