@@ -10,6 +10,7 @@ import ast
 import sys
 from collections.abc import Mapping, Sequence
 from functools import cache
+from importlib import import_module
 from importlib.machinery import ModuleSpec, PathFinder, SourceFileLoader
 from pathlib import Path
 from types import CodeType, ModuleType
@@ -21,12 +22,18 @@ _OWN: Final = ("tests.mutants.importing", "tests.mutants.catalogue", "tests.muta
 
 def replace_modules(sources: Mapping[str, str]) -> None:
     """From now on these modules, by name, are what the sources say."""
-    for name in _dependents(tuple(sources)):
+    packages: list[str] = []
+    for name in sorted(_dependents(tuple(sources))):
         module = sys.modules.pop(name, None)
         parent, _, own = name.rpartition(".")
         if module is not None and getattr(sys.modules.get(parent), own, None) is module:
             delattr(sys.modules[parent], own)
+        if hasattr(module, "__path__"):
+            packages.append(name)
     sys.meta_path.insert(0, _Finder(sources))
+    # As in a fresh process: a package before what is in it.
+    for name in packages:
+        import_module(name)
 
 
 class _Finder:

@@ -11,7 +11,7 @@ from conformance.context import Context
 from conformance.registry import clause
 from conformance.suites.workflow_persistence.scenes import new_stage
 from workflow_adapters.errors import NotFoundError
-from workflow_adapters.inputs.annotations import AnnotationActor
+from workflow_adapters.inputs.annotations import AnnotationActor, AnnotationFilters
 from workflow_adapters.ports.workflow_persistence import WorkflowPersistence
 
 
@@ -223,3 +223,5 @@ async def large_batch(ctx: Context[WorkflowPersistence]) -> None:
     await ctx.adapter.append_annotations([annotation(run_id, value=number) for number in range(2_500)])
     first = await ctx.adapter.list_annotations(run_id)
     ctx.expect("values listed by default, at most 1,000", [one.value for one in first]).equals(list(range(1_000)))
+    listed = await ctx.adapter.list_annotations(run_id, AnnotationFilters(limit=3_000))
+    ctx.expect("values listed with a limit of 3,000", [one.value for one in listed]).equals(list(range(2_500)))

@@ -172,8 +172,9 @@ async def status(ctx: Context[WorkflowPersistence]) -> None:
     after=["WP-RUN-01"],
 )
 async def shared_store(ctx: Context[WorkflowPersistence]) -> None:
-    other = await ctx.second()
-    stored = await new_run(ctx)
+    other, run_id = await ctx.second(), ctx.new_id("run")
+    ctx.expect("a run that nobody has created", await other.get_run(run_id)).is_none()
+    stored = await new_run(ctx, id=run_id)
     ctx.expect("the run as the other adapter sees it", await other.get_run(stored.id)).equals(stored)
 
 
