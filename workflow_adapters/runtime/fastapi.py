@@ -41,7 +41,7 @@ def workflow_service(request: Request) -> WorkflowService:
 
 
 health_router = APIRouter(tags=["health"])
-"""``/healthz`` tells how the service is, with 200 while the process can answer; ``/readyz`` is 503 if it can not work."""
+"""``/healthz`` tells how the service is, 200 while the process answers; ``/readyz`` is 503 when it can not work."""
 
 
 @health_router.get("/healthz")
