@@ -11,7 +11,7 @@ import asyncpg
 import pytest
 import trio
 
-from tests.postgres.support import a_run, end_backends, inside, opened, query, run, until
+from tests.postgres.support import a_run, end_backends, inside, opened, query, run, run_and_fail, until
 from workflow_adapters import (
     BackendBusyError,
     BackendUnavailableError,
@@ -141,6 +141,22 @@ async def test_a_callers_pool_gets_its_slots_back_whatever_happens(dsn: str) -> 
                 await sleeping
         assert await it.database.read(run("SELECT 1")) == [(1,)]
         assert it.home.pool.stats.in_use == 0
+
+
+@pytest.mark.asyncio
+async def test_a_callers_pool_gets_connections_back_outside_of_a_transaction(dsn: str) -> None:
+    """asyncpg itself would end the transaction too, and complain."""
+    complaints: list[object] = []
+    asyncio.get_running_loop().set_exception_handler(lambda _loop, context: complaints.append(context))
+    async with asyncpg.create_pool(dsn, min_size=0, max_size=1) as pool, opened(pool) as it:
+        with pytest.raises(NotFoundError):
+            await it.database.write(run_and_fail("SELECT 1"))
+        cancelled = asyncio.create_task(it.database.write(run("SELECT pg_sleep(60)")))
+        await until(lambda: is_asleep(dsn))
+        cancelled.cancel()
+        await asyncio.wait([cancelled])
+        assert await it.database.read(run("SELECT 1")) == [(1,)]
+    assert complaints == []
 
 
 async def is_asleep(dsn: str) -> bool:

@@ -204,6 +204,20 @@ async def test_many_writes_are_one_notification_in_a_while(dsn: str) -> None:
     await ear.close()
 
 
+async def test_the_echo_of_our_own_notification_wakes_nobody(dsn: str) -> None:
+    heard: list[str] = []
+    ear = await asyncpg.connect(dsn)
+    await ear.add_listener(channel_name("public"), lambda *said: heard.append(said[-1]))
+    async with listening(dsn) as worker:
+        await worker.job_queue.enqueue_parallel([a_job()])
+        assert await worker.job_queue.wait_for_jobs(LONG) is True
+        assert await worker.job_queue.dequeue() is not None
+        await until(lambda: heard)
+        await asyncio.sleep(0.05)
+        assert await worker.job_queue.wait_for_jobs(timedelta(0)) is False
+    await ear.close()
+
+
 async def test_the_last_word_is_said_on_leaving(dsn: str) -> None:
     async with listening(dsn) as worker:
         waiting = asyncio.create_task(worker.job_queue.wait_for_jobs(LONG))
