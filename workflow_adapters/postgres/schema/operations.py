@@ -50,7 +50,8 @@ OPERATIONS: Final = Migration(
         # By hash, for what stands in metadata may be longer than an entry of an index.
         Index(
             name="wa_ai_calls_metadata_batch",
-            on="@ai_calls USING hash ((metadata ->> 'batchId')) WHERE \"batchId\" IS NULL AND metadata ->> 'batchId' IS NOT NULL",
+            on="@ai_calls USING hash ((metadata ->> 'batchId'))"
+            " WHERE \"batchId\" IS NULL AND metadata ->> 'batchId' IS NOT NULL",
         ),
     ),
 )
