@@ -94,16 +94,12 @@ CLAIM = Bare(lambda queue: queue.dequeue())
 ACKNOWLEDGE = Bare(lambda queue: queue.complete("id", JobAckFence(started_at=SystemClock().now(), attempt=1)))
 
 
-def now_ms() -> int:
-    return instant_to_ms(SystemClock().now())
-
-
 def claim_arguments() -> list[object]:
-    return CLAIM.arguments(now_ms())
+    return CLAIM.arguments(instant_to_ms(SystemClock().now()))
 
 
 def acknowledge_arguments(row: Any) -> list[object]:
-    return ACKNOWLEDGE.arguments(row[ID], row[STARTED_AT], row[ATTEMPT], now_ms())
+    return ACKNOWLEDGE.arguments(row[ID], row[STARTED_AT], row[ATTEMPT], instant_to_ms(SystemClock().now()))
 
 
 def raw(path: Path, durability: str, cycles: int) -> float:
@@ -128,8 +124,12 @@ async def one_hop(path: Path, durability: str, cycles: int) -> float:
         return cycles / (time.perf_counter() - started)
 
 
-async def adapter(path: Path, durability: Durability, cycles: int, tasks: int) -> float:
+def adapter(path: Path, durability: Durability, tasks: int) -> float:
     """Cycles a second of the adapter's job queue, by so many tasks."""
+    return asyncio.run(_adapter(path, durability, CYCLES[tasks], tasks))
+
+
+async def _adapter(path: Path, durability: Durability, cycles: int, tasks: int) -> float:
     async with open_sqlite(path, durability=durability) as adapters:
         queue = adapters.job_queue
 
@@ -198,11 +198,9 @@ def measure(directory: Path, durability: Durability, repetitions: int) -> None:
     variants: dict[str, Callable[[Path], float]] = {
         "raw sqlite3, a commit per statement": lambda path: raw(path, durability, CYCLES[1]),
         "aiosqlite, a hop per statement": lambda path: asyncio.run(one_hop(path, durability, CYCLES[1])),
-        **{
-            f"adapter, {tasks} tasks": partial(_adapter, durability=durability, cycles=cycles, tasks=tasks)
-            for tasks, cycles in CYCLES.items()
-        },
     }
+    for tasks in CYCLES:
+        variants[f"adapter, {tasks} tasks"] = partial(adapter, durability=durability, tasks=tasks)
     rates: dict[str, list[float]] = {name: [] for name in variants}
     for _ in range(repetitions):
         for name in random.sample(list(variants), len(variants)):
@@ -233,10 +231,6 @@ def copy_of(filled: Path) -> Path:
         path.with_name(path.name + suffix).unlink(missing_ok=True)
     shutil.copy(filled, path)
     return path
-
-
-def _adapter(path: Path, *, durability: Durability, cycles: int, tasks: int) -> float:
-    return asyncio.run(adapter(path, durability, cycles, tasks))
 
 
 def main() -> None:
