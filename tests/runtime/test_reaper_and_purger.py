@@ -135,3 +135,12 @@ async def test_a_reaper_faster_than_the_lease_is_refused() -> None:
             lambda: open_adapters("memory://"), handler, reaper={"stale_after": timedelta(seconds=1)}
         ):
             raise AssertionError
+
+
+async def test_what_the_services_block_raises_comes_out_as_it_is() -> None:
+    async def handler(ctx: object) -> None:
+        return None
+
+    with pytest.raises(ValueError, match="mine"):
+        async with run_workflow_service(lambda: open_adapters("memory://"), handler):
+            raise ValueError("mine")

@@ -76,27 +76,36 @@ async def run_workflow_service(
         if chosen.migrate:
             await adapters.migrate()
         service = _build(adapters, handler, chosen)
+        failure: Exception | None = None
         async with anyio.create_task_group() as tasks:
             for loop in service.loops:
                 await tasks.start(loop.run)
             worker_ended = anyio.Event()
-
-            async def work() -> None:
-                try:
-                    await service.worker.run()
-                finally:
-                    worker_ended.set()
-
-            tasks.start_soon(work)
+            tasks.start_soon(_work, service.worker, worker_ended)
             try:
                 yield service
+            except Exception as error:  # noqa: BLE001  # raised again below, where no task group wraps it
+                failure = error
             finally:
-                service.worker.stop()
-                with anyio.CancelScope(shield=True):
-                    await worker_ended.wait()  # bounded by the worker's drain and grace
-                for loop in service.loops:
-                    loop.stop()
+                await _stop(service, worker_ended)
                 tasks.cancel_scope.cancel()
+        if failure is not None:
+            raise failure
+
+
+async def _work(worker: Worker, ended: anyio.Event) -> None:
+    try:
+        await worker.run()
+    finally:
+        ended.set()
+
+
+async def _stop(service: WorkflowService, worker_ended: anyio.Event) -> None:
+    service.worker.stop()
+    with anyio.CancelScope(shield=True):
+        await worker_ended.wait()  # bounded by the worker's drain and grace
+    for loop in service.loops:
+        loop.stop()
 
 
 def _build(adapters: Adapters, handler: Handler, chosen: ServiceSettings) -> WorkflowService:
