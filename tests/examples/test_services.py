@@ -57,6 +57,13 @@ def port() -> int:
         return probe.getsockname()[1]
 
 
+@pytest.fixture(params=["sqlite", "postgres"])
+def database(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    if request.param == "sqlite":
+        return f"sqlite:///{tmp_path}/orders.db"
+    return request.getfixturevalue("postgres_dsn")
+
+
 def show(port: int, order_id: str) -> dict[str, Any]:
     return httpx.get(f"http://127.0.0.1:{port}/orders/{order_id}").json()
 
@@ -66,9 +73,9 @@ def completed(port: int, order_id: str) -> dict[str, Any] | None:
     return order if order["status"] == "COMPLETED" else None
 
 
-def test_an_order_goes_through_all_stages_and_a_repeated_request_is_replayed(tmp_path: Path, port: int) -> None:
+def test_an_order_goes_through_all_stages_and_a_repeated_request_is_replayed(database: str, port: int) -> None:
     base = f"http://127.0.0.1:{port}"
-    with order_service(f"sqlite:///{tmp_path}/orders.db", port):
+    with order_service(database, port):
         order = {"item": "book", "quantity": 2}
         first = httpx.post(f"{base}/orders", json=order, headers={"Idempotency-Key": "k-1"})
         again = httpx.post(f"{base}/orders", json=order, headers={"Idempotency-Key": "k-1"})
@@ -86,8 +93,7 @@ def test_an_order_goes_through_all_stages_and_a_repeated_request_is_replayed(tmp
         assert httpx.post(f"{base}/orders", json={"item": "", "quantity": 0}).status_code == 422
 
 
-def test_an_order_survives_the_death_of_the_process(tmp_path: Path, port: int) -> None:
-    database = f"sqlite:///{tmp_path}/orders.db"
+def test_an_order_survives_the_death_of_the_process(database: str, port: int) -> None:
     with order_service(database, port, ORDERS_WORK_SECONDS="3") as process:
         placed = httpx.post(f"http://127.0.0.1:{port}/orders", json={"item": "book", "quantity": 1}).json()
         until(lambda: [s for s in show(port, placed["order_id"])["stages"] if s["stage"] == "charge"])
