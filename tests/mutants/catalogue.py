@@ -59,6 +59,10 @@ class Mutant:
     killers: tuple[Killer, ...]
     hunks: tuple[Hunk, ...]
 
+    @property
+    def key(self) -> str:
+        return f"{self.backend}/{self.name}"
+
 
 @cache
 def mutants_of(backend: str) -> tuple[Mutant, ...]:
