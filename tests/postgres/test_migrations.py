@@ -340,6 +340,7 @@ async def test_our_own_parts_are_checked_too(dsn: str) -> None:
         {"status_enum": "No Plain Name"},
         {"status_enum": ""},
         {"max_connections": 0},
+        {"max_connections": "10"},
         {"acquire_timeout": timedelta(0)},
         {"statement_timeout": 5},
         {"nonsense": 1},

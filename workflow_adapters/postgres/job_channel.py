@@ -14,7 +14,7 @@ from typing import Any, Final, Protocol
 import anyio
 from anyio.abc import TaskGroup
 
-from workflow_adapters.errors import WorkflowAdapterError
+from workflow_adapters.errors import BackendUnavailableError, WorkflowAdapterError
 from workflow_adapters.postgres.connection import Connection
 from workflow_adapters.postgres.options import MAX_IDENTIFIER_BYTES
 from workflow_adapters.postgres.wake_ups import NextDue, WakeUps
@@ -43,8 +43,6 @@ class ListeningConnection(Connection, Protocol):
     """What LISTEN needs besides."""
 
     async def add_listener(self, channel: str, callback: Any) -> None: ...
-
-    async def remove_listener(self, channel: str, callback: Any) -> None: ...
 
     def add_termination_listener(self, callback: Any) -> None: ...
 
@@ -79,6 +77,7 @@ class JobChannel:
         self._told = 0
         self._notifying = False
         self._closed = False
+        self._attempts = 0
 
     def listen(self) -> None:
         """See to it that somebody listens."""
@@ -145,17 +144,15 @@ class JobChannel:
 
     async def _listen_for_ever(self) -> None:
         leave_transactions()
-        pause = _FIRST_PAUSE
         while True:
             try:
                 async with self._lines.listening() as connection:
-                    pause = _FIRST_PAUSE
                     await self._listen_on(connection)
             except Exception as error:  # noqa: BLE001 - whatever happens to this connection, the next is tried
                 said = error if isinstance(error, WorkflowAdapterError) else f"{type(error).__name__}: {error}"
                 _logger.info("LISTEN for new jobs is interrupted: %s", said)
-            await anyio.sleep(random.uniform(0.5, 1.0) * pause)
-            pause = min(2 * pause, _LONGEST_PAUSE)
+            await anyio.sleep(random.uniform(0.5, 1.0) * min(_FIRST_PAUSE * 2**self._attempts, _LONGEST_PAUSE))
+            self._attempts += 1
 
     async def _listen_on(self, connection: ListeningConnection) -> None:
         """Listen until the connection fails or ends."""
@@ -165,9 +162,9 @@ class JobChannel:
             ended.set()
 
         connection.add_termination_listener(on_end)
-        await connection.add_listener(self._name, self._on_notification)
+        await self._subscribe(connection)
         try:
-            self._line, self.state = connection, ListenerState.LISTENING
+            self._line, self.state, self._attempts = connection, ListenerState.LISTENING, 0
             self._wake_ups.look()
             while not ended.is_set():
                 with anyio.move_on_after(KEEPALIVE_SECONDS):
@@ -176,16 +173,20 @@ class JobChannel:
                 await self._prove(connection)
         finally:
             self._line, self.state = None, ListenerState.CONNECTING
-            connection.remove_termination_listener(on_end)
+
+    async def _subscribe(self, connection: ListeningConnection) -> None:
+        async with asyncio.timeout(KEEPALIVE_SECONDS):
+            await connection.add_listener(self._name, self._on_notification)
 
     async def _prove(self, connection: ListeningConnection) -> None:
+        """Raise unless the server answers, and says that it knows of us."""
         await self._turn.take()
         try:
             channels = await connection.fetch("SELECT pg_catalog.pg_listening_channels()", timeout=KEEPALIVE_SECONDS)
         finally:
             self._turn.give()
         if self._name not in {row[0] for row in channels}:
-            await connection.add_listener(self._name, self._on_notification)
+            raise BackendUnavailableError("the server does not know any more that this connection listens")
 
     def _on_notification(self, connection: Any, pid: int, _channel: str, _payload: str) -> None:
         # Our own jobs were announced here when they were written.

@@ -14,6 +14,7 @@ from workflow_adapters.inputs.job_queue import JobQueueFairness, RetryBackoff
 
 MAX_IDENTIFIER_BYTES: Final = 63
 _PLAIN_IDENTIFIER: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+_COUNTS: Final = ("max_connections",)
 _SPANS: Final = (
     "acquire_timeout",
     "connect_timeout",
@@ -106,8 +107,10 @@ class PostgresSettings:
         _check_identifier("status_enum", self.status_enum)
         if not _PLAIN_IDENTIFIER.fullmatch(self.status_enum):
             raise ConfigurationError(f"status_enum: {self.status_enum!r} is not a plain identifier such as Status")
-        if isinstance(self.max_connections, bool) or self.max_connections < 1:
-            raise ConfigurationError(f"max_connections: {self.max_connections!r} must be at least 1")
+        for name in _COUNTS:
+            count: object = getattr(self, name)
+            if isinstance(count, bool) or not isinstance(count, int) or count < 1:
+                raise ConfigurationError(f"{name}: {count!r} must be a number of at least 1")
         for name in _SPANS:
             value: object = getattr(self, name)
             if not isinstance(value, timedelta) or value <= timedelta(0):
