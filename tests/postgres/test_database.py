@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from contextlib import nullcontext
 from datetime import timedelta
 from typing import Any
 
@@ -183,6 +184,26 @@ async def test_asyncpgs_own_savepoints_work_on_the_connection(things: str) -> No
             await connection.execute(put("a"))
         await tx.write(run(put("b")), single=True)
     assert await ids(things) == ["a", "b"]
+
+
+@pytest.mark.parametrize("fails", [True, False])
+async def test_what_a_caller_leaves_in_the_session_is_not_the_next_ones(dsn: str, fails: bool) -> None:
+    async def leave_things(tx: TransactionDatabase) -> None:
+        await tx.session.connection.execute("SET application_name = 'workflow_adapters mine'; LISTEN mine")
+        await tx.session.connection.fetch("SELECT pg_advisory_lock(7)")
+        if fails:
+            raise KeyError
+
+    async with opened(dsn, max_connections=1) as it:
+        with pytest.raises(KeyError) if fails else nullcontext():
+            await inside(it.database.transaction(), leave_things)
+        left = run(
+            """
+            SELECT current_setting('application_name'), (SELECT count(*) FROM pg_listening_channels()),
+                   (SELECT count(*) FROM pg_locks WHERE locktype = 'advisory')
+            """
+        )
+        assert await it.database.read(left) == [("workflow_adapters", 0, 0)]
 
 
 async def test_concurrent_calls_on_one_transaction_take_turns(dsn: str) -> None:

@@ -65,6 +65,7 @@ class OwnTransaction:
         except BaseException:
             await (self._pool.recover(self._connection) if is_committing else self.rollback())
             raise
+        await self._forget_callers_settings()
         await self._pool.release(self._connection)
 
     async def rollback(self) -> None:
@@ -74,7 +75,17 @@ class OwnTransaction:
                 await self._transaction.rollback()
         except Exception:  # noqa: BLE001 - without its connection the server rolls back by itself
             _discard(self._connection)
+        await self._forget_callers_settings()
         await self._pool.recover(self._connection)
+
+    async def _forget_callers_settings(self) -> None:
+        """Whoever had the connection may have left settings, locks or a LISTEN in its session. We leave nothing."""
+        if not self.session.handed_out or is_lost(self._connection):
+            return
+        try:
+            await self._connection.reset(timeout=self._pool.limit)
+        except Exception:  # noqa: BLE001 - what can not be reset is not used again
+            _discard(self._connection)
 
     async def _commit(self) -> None:
         try:
