@@ -20,6 +20,7 @@ on the look's own. What looks odd keeps the server's planner from harm:
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cache
 from typing import Final, LiteralString, cast
 
 from workflow_adapters.postgres.schema.job_queue import (
@@ -37,6 +38,9 @@ def number(value: int) -> LiteralString:
     """A number that stands in the text, where the planner sees it."""
     return cast(LiteralString, f"{value:d}")
 
+
+# Of what is in order already no more is read than is needed, so there may be many claimers ahead.
+_AHEAD: Final = 8
 
 CLOCK: Final[LiteralString] = """
     clock AS MATERIALIZED (
@@ -128,13 +132,17 @@ def take(window: int, looked_at: LiteralString = "candidate") -> LiteralString:
 
 
 def claim_any(worker_id: str, limit: int, lookahead: int, window: int) -> Statement:
-    """Whatever is due, of the first `window` jobs without a date and the first that have one.
+    """Whatever is due. `window` bounds what is looked at of the jobs that have a date.
 
     Jobs without a date are all claimable, in the order of their index. Of those with one the first in that order are
     looked at, due or not; and, should none of these be due, those that have been due for longest.
     """
-    return Statement(
-        f"""
+    return Statement(_claim_any(window), (worker_id, limit, lookahead))
+
+
+@cache
+def _claim_any(window: int) -> LiteralString:
+    return f"""
         WITH {CLOCK},
         due AS (
             SELECT id, priority, "createdAt"
@@ -163,7 +171,7 @@ def claim_any(worker_id: str, limit: int, lookahead: int, window: int) -> Statem
                     FROM @job_queue
                     WHERE ({READY}) IS NOT NULL
                     ORDER BY ({READY}) DESC, "createdAt", id COLLATE "C"
-                    LIMIT {number(window)}
+                    LIMIT {number(_AHEAD * window)}
                 )
                 UNION ALL
                 SELECT id, priority, "createdAt" FROM due
@@ -171,9 +179,7 @@ def claim_any(worker_id: str, limit: int, lookahead: int, window: int) -> Statem
             ORDER BY priority DESC, "createdAt", id COLLATE "C"
         ),
         {take(window)}
-        """,
-        (worker_id, limit, lookahead),
-    )
+        """
 
 
 def claim_served(worker_id: str, limit: int, lookahead: int, window: int, lanes: Sequence[str]) -> Statement:
@@ -181,8 +187,12 @@ def claim_served(worker_id: str, limit: int, lookahead: int, window: int, lanes:
 
     `window` bounds what is looked at of each lane.
     """
-    return Statement(
-        f"""
+    return Statement(_claim_served(window), (worker_id, limit, lookahead, lanes))
+
+
+@cache
+def _claim_served(window: int) -> LiteralString:
+    return f"""
         WITH {CLOCK},
         candidate AS MATERIALIZED (
             SELECT job.id, job.priority, job."createdAt", NULL::bigint AS turn
@@ -217,15 +227,17 @@ def claim_served(worker_id: str, limit: int, lookahead: int, window: int, lanes:
             ORDER BY job.priority DESC, job."createdAt", job.id COLLATE "C"
         ),
         {take(window)}
-        """,
-        (worker_id, limit, lookahead, lanes),
-    )
+        """
 
 
 def claim_known(worker_id: str, limit: int, ids: Sequence[str]) -> Statement:
     """Of these jobs, in this order, what is still to be had. Needs nothing that the reference lacks."""
-    return Statement(
-        f"""
+    return Statement(_claim_known(), (worker_id, limit, 0, ids))
+
+
+@cache
+def _claim_known() -> LiteralString:
+    return f"""
         WITH {CLOCK},
         candidate AS MATERIALIZED (
             SELECT known.id, 0 AS priority, NULL::timestamp AS "createdAt", NULL::bigint AS turn
@@ -234,6 +246,4 @@ def claim_known(worker_id: str, limit: int, ids: Sequence[str]) -> Statement:
         {_TAKE}
         {SEEN}
         {ANSWER}
-        """,
-        (worker_id, limit, 0, ids),
-    )
+        """

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from functools import cache
 from typing import Final, LiteralString
 
 from workflow_adapters.inputs.runs import ServedDefinition
@@ -47,8 +48,12 @@ def claim_from_reference(
     worker_id: str, limit: int, lookahead: int, window: int, serves: Sequence[ServedDefinition] | None
 ) -> Statement:
     """Whatever is due and served."""
-    return Statement(
-        f"""
+    return Statement(_claim_from_reference(window), (worker_id, limit, lookahead, *_pairs(serves)))
+
+
+@cache
+def _claim_from_reference(window: int) -> LiteralString:
+    return f"""
         WITH {CLOCK},
         candidate AS MATERIALIZED (
             SELECT id, priority, "createdAt", NULL::bigint AS turn
@@ -58,9 +63,7 @@ def claim_from_reference(
             LIMIT {number(window)}
         ),
         {take(window)}
-        """,
-        (worker_id, limit, lookahead, *_pairs(serves)),
-    )
+        """
 
 
 def take_turn(path: Sequence[str]) -> Statement:

@@ -17,6 +17,7 @@ A batch takes no more of a group than there is room for: `place` counts the grou
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cache
 from typing import LiteralString
 
 from workflow_adapters.postgres.claims import ANSWER, CLAIMED, CLOCK, LOCKED, number
@@ -99,8 +100,12 @@ def _answer_of_head(window: int) -> LiteralString:
 
 def claim_any_fairly(worker_id: str, limit: int, lookahead: int, window: int, cap: int) -> Statement:
     """Whatever is due and has room, of the first `window` jobs without a date and the first ones that have one."""
-    return Statement(
-        f"""
+    return Statement(_claim_any_fairly(window, cap), (worker_id, limit, lookahead))
+
+
+@cache
+def _claim_any_fairly(window: int, cap: int) -> LiteralString:
+    return f"""
         WITH {CLOCK},
         head AS MATERIALIZED (
             (
@@ -132,17 +137,19 @@ def claim_any_fairly(worker_id: str, limit: int, lookahead: int, window: int, ca
         ),
         {take_in_turn(cap)},
         {_answer_of_head(window)}
-        """,
-        (worker_id, limit, lookahead),
-    )
+        """
 
 
 def claim_served_fairly(
     worker_id: str, limit: int, lookahead: int, window: int, cap: int, lanes: Sequence[str]
 ) -> Statement:
     """The same of some lanes only, each looked at for itself."""
-    return Statement(
-        f"""
+    return Statement(_claim_served_fairly(window, cap), (worker_id, limit, lookahead, lanes))
+
+
+@cache
+def _claim_served_fairly(window: int, cap: int) -> LiteralString:
+    return f"""
         WITH {CLOCK},
         head AS MATERIALIZED (
             SELECT job.*
@@ -178,6 +185,4 @@ def claim_served_fairly(
         ),
         {take_in_turn(cap)},
         {_answer_of_head(window)}
-        """,
-        (worker_id, limit, lookahead, lanes),
-    )
+        """

@@ -8,7 +8,8 @@ while (`workflow_adapters.postgres.lookahead`), together with the groups in whic
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Final
+from functools import cache
+from typing import Final, LiteralString
 
 from workflow_adapters.postgres.claims import ANSWER, CLOCK, SEEN, number
 from workflow_adapters.postgres.fairness import take_in_turn
@@ -22,8 +23,12 @@ _OF_EACH_PART: Final = 10
 def claim_deep_fairly(worker_id: str, limit: int, lookahead: int, cap: int, lanes: Sequence[str] | None) -> Statement:
     """The best due job with room, wherever it stands. `lanes` None is any."""
     first_lanes, last_lanes = ([FIRST_LANE], [LAST_LANE]) if lanes is None else (lanes, lanes)
-    return Statement(
-        f"""
+    return Statement(_claim_deep_fairly(cap), (worker_id, limit, lookahead, first_lanes, last_lanes))
+
+
+@cache
+def _claim_deep_fairly(cap: int) -> LiteralString:
+    return f"""
         WITH RECURSIVE {CLOCK},
         part (wa_lane, wa_group, last_lane) AS (
             SELECT head.wa_lane, head.wa_group, span.last_lane
@@ -61,9 +66,7 @@ def claim_deep_fairly(worker_id: str, limit: int, lookahead: int, cap: int, lane
         {take_in_turn(cap)},
         {SEEN}
         {ANSWER}
-        """,
-        (worker_id, limit, lookahead, first_lanes, last_lanes),
-    )
+        """
 
 
 def claim_known_fairly(
@@ -71,7 +74,14 @@ def claim_known_fairly(
 ) -> Statement:
     """The best of these jobs and of the first due jobs of these parts, each a lane and a group."""
     return Statement(
-        f"""
+        _claim_known_fairly(min(limit, cap, _OF_EACH_PART), cap),
+        (worker_id, limit, 0, ids, [lane for lane, _ in parts], [group for _, group in parts]),
+    )
+
+
+@cache
+def _claim_known_fairly(each: int, cap: int) -> LiteralString:
+    return f"""
         WITH {CLOCK},
         found AS (
             SELECT job.id, job.priority, job."createdAt", job.wa_lane, job.wa_group
@@ -91,12 +101,10 @@ def claim_known_fairly(
                 WHERE ({LANE}) = part.wa_lane AND wa_group = part.wa_group
                   AND ("nextPollAt" IS NULL OR "nextPollAt" <= (SELECT now FROM clock))
                 ORDER BY priority DESC, "createdAt", id COLLATE "C"
-                LIMIT {number(min(limit, cap, _OF_EACH_PART))}
+                LIMIT {number(each)}
             ) job
         ),
         {take_in_turn(cap)},
         {SEEN}
         {ANSWER}
-        """,
-        (worker_id, limit, 0, ids, [lane for lane, _ in parts], [group for _, group in parts]),
-    )
+        """

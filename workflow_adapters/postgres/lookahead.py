@@ -57,7 +57,8 @@ class Lookahead:
         self._costly_in_a_row = 0
         self._remembers = False
         self._size = _LEAST
-        self._look: anyio.Event | None = None
+        self._looking = 0
+        self._look_ended: anyio.Event | None = None
 
     @property
     def is_costly(self) -> bool:
@@ -97,20 +98,23 @@ class Lookahead:
     @contextmanager
     def looking(self) -> Generator[None]:
         """Tell others that a look is under way."""
-        look = self._look = anyio.Event()
+        self._looking += 1
         try:
             yield
         finally:
-            look.set()
-            if self._look is look:
-                self._look = None
+            self._looking -= 1
+            if self._look_ended is not None:
+                self._look_ended.set()
+                self._look_ended = None
 
     async def wait_for_look(self) -> bool:
         """Wait a little for a costly look that is under way; whether there was one."""
-        if self._look is None or not (self.is_costly or self._remembers):
+        if not self._looking or not (self.is_costly or self._remembers):
             return False
+        if self._look_ended is None:
+            self._look_ended = anyio.Event()
         with anyio.move_on_after(_WAIT):
-            await self._look.wait()
+            await self._look_ended.wait()
         return True
 
     def looked(self, answer: ClaimAnswer) -> None:

@@ -1,0 +1,181 @@
+"""P3 to P7: claims and acknowledgements beside the bare statements, and claims from a deep or flooded queue."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Sequence
+
+import asyncpg
+
+from benchmarks.postgres_support import (
+    Databases,
+    in_turns,
+    percentile,
+    pgbench,
+    say,
+    sql_of,
+    statement_of,
+)
+from workflow_adapters import JobAckFence, ServedDefinition, SystemClock
+from workflow_adapters.postgres.bundle import open_postgres
+from workflow_adapters.postgres.claims import ANSWER
+from workflow_adapters.postgres.job_queue import PostgresJobQueue
+
+SECONDS = 3.0
+CLAIMS = 300
+WARM_UP = 20
+FENCE = JobAckFence(started_at=SystemClock().now(), attempt=1)
+SERVES = [ServedDefinition(workflow_id=f"w{number}" if number else "w", version="v") for number in range(4)]
+
+
+def one_by_one() -> str:
+    """A claim and its acknowledgement, as a script of pgbench."""
+    claim = sql_of(statement_of(lambda queue: queue.dequeue())).replace("$1", "'me'").replace("$2", "1")
+    acknowledge = sql_of(statement_of(lambda queue: queue.complete("id", FENCE)))
+    started = "(timestamp 'epoch' + :started::bigint * interval '1 millisecond')::text"
+    acknowledge = acknowledge.replace("$1", ":id").replace("$2::text", started).replace("$3", ":attempt")
+    # Where others were quicker the claim answers with what it saw.
+    return f"{claim.replace('$3', '0')} LIMIT 1 \\gset\n{acknowledge};\n"
+
+
+def by_hundreds() -> str:
+    claim = sql_of(statement_of(lambda queue: queue.dequeue_many(100))).replace("$1", "'me'").replace("$2", "100")
+    claims = claim.replace("$3", "0").replace(ANSWER, f", answered AS ({ANSWER})")
+    arrays = """
+        SELECT array_agg(id) AS ids, array_agg(attempt) AS attempts,
+            array_agg((timestamp 'epoch' + started * interval '1 millisecond')::text) AS starts
+        FROM answered
+    """
+    acknowledge = sql_of(statement_of(lambda queue: queue.complete_many([("id", FENCE)])))
+    acknowledge = acknowledge.replace("$1", ":ids").replace("$2", ":starts").replace("$3", ":attempts")
+    return f"{claims} {arrays} \\gset\n{acknowledge};\n"
+
+
+async def through_the_adapters(dsn: str, tasks: int, batch: int) -> float:
+    """Cycles a second of so many tasks; a cycle is a claim and its acknowledgement."""
+    cycles = 0
+    async with open_postgres(dsn, max_connections=tasks) as adapters:
+        queue = adapters.job_queue
+        # Each connection makes its plans first.
+        await asyncio.gather(*(_some_cycles(queue, 10, batch) for _ in range(tasks)))
+        until = time.perf_counter() + SECONDS
+
+        async def work() -> int:
+            done = 0
+            while time.perf_counter() < until:
+                await _some_cycles(queue, 1, batch)
+                done += 1
+            return done
+
+        started = time.perf_counter()
+        cycles = sum(await asyncio.gather(*(work() for _ in range(tasks))))
+        return cycles / (time.perf_counter() - started)
+
+
+async def _some_cycles(queue: PostgresJobQueue, number: int, batch: int) -> None:
+    for _ in range(number):
+        if batch == 1:
+            job = await queue.dequeue()
+            assert job is not None
+            await queue.complete(job.job_id, job.fence)
+        else:
+            jobs = await queue.dequeue_many(batch)
+            assert len(jobs) == batch
+            await queue.complete_many([(job.job_id, job.fence) for job in jobs])
+
+
+async def p3(databases: Databases, repetitions: int) -> None:
+    for tasks in (1, 4, 16):
+        dsn = await databases.filled({"number": 60_000 * repetitions})
+        rates = await in_turns(
+            {
+                "limit": lambda dsn=dsn, tasks=tasks: pgbench(dsn, one_by_one(), tasks, SECONDS),
+                "adapters": lambda dsn=dsn, tasks=tasks: through_the_adapters(dsn, tasks, 1),
+            },
+            repetitions,
+        )
+        say(
+            "P3",
+            f"claim 1 and acknowledge, {tasks} tasks / limit",
+            rates["adapters"] / rates["limit"],
+            ">= 0.70",
+            _rates(rates),
+        )
+
+
+async def p4(databases: Databases, repetitions: int) -> None:
+    dsn = await databases.filled({"number": 250_000 * repetitions})
+    rates = await in_turns(
+        {
+            "limit": lambda: pgbench(dsn, by_hundreds(), 1, SECONDS),
+            "adapters": lambda: through_the_adapters(dsn, 1, 100),
+        },
+        repetitions,
+    )
+    say("P4", "claim 100 and acknowledge / limit", rates["adapters"] / rates["limit"], ">= 0.85", _rates(rates))
+
+
+def _rates(rates: dict[str, float]) -> str:
+    return ", ".join(f"{name} {rate:.0f}/s" for name, rate in rates.items())
+
+
+async def latencies(dsn: str, serves: Sequence[ServedDefinition] | None) -> list[float]:
+    """Milliseconds of claims, one after the other; what they took is as before afterwards."""
+    took: list[float] = []
+    async with open_postgres(dsn) as adapters:
+        for position in range(WARM_UP + CLAIMS):
+            started = time.perf_counter()
+            job = await adapters.job_queue.dequeue(serves)
+            if position >= WARM_UP:
+                took.append((time.perf_counter() - started) * 1000)
+            assert job is not None
+            await adapters.job_queue.complete(job.job_id, job.fence)
+    connection = await asyncpg.connect(dsn)
+    await connection.execute(
+        """
+        UPDATE job_queue SET status = 'PENDING', attempt = 0 WHERE status = 'COMPLETED'
+        """
+    )
+    await connection.execute("VACUUM job_queue")
+    await connection.close()
+    return took
+
+
+async def compare(
+    line: str, what: str, goal: str, dsns: tuple[str, str], serves: Sequence[ServedDefinition] | None, repetitions: int
+) -> None:
+    plain: list[float] = []
+    other: list[float] = []
+    for repetition in range(repetitions):
+        # Neither always goes first.
+        for dsn, into in ((dsns[0], plain), (dsns[1], other))[:: 1 if repetition % 2 else -1]:
+            into.extend(await latencies(dsn, serves))
+    p50, p99 = ((percentile(other, share), percentile(plain, share)) for share in (0.5, 0.99))
+    detail = f"p50 {p50[0]:.3f} / {p50[1]:.3f} ms, p99 ratio {p99[0] / p99[1]:.2f}"
+    say(line, what, p50[0] / p50[1], goal, detail)
+
+
+async def p5(databases: Databases, repetitions: int) -> None:
+    shallow = await databases.filled({"number": 1_000})
+    deep = await databases.filled({"number": 1_000_000})
+    await compare(
+        "P5", "claim from 1,000,000 ready / from 1,000", "<= 1.5, p99 <= 3", (shallow, deep), None, repetitions
+    )
+
+
+async def p6(databases: Databases, repetitions: int) -> None:
+    plain = await databases.filled({"number": 10_000})
+    flood = {"number": 100_000, "prefix": "z", "priority": 9, "year": 2023, "due_at": "timestamp '2999-01-01'"}
+    flooded = await databases.filled({"number": 10_000}, flood)
+    for name, serves in (("any", None), ("served", SERVES)):
+        await compare(
+            "P6", f"100,000 not due at the head, {name} / none", "<= 1.5", (plain, flooded), serves, repetitions
+        )
+
+
+async def p7(databases: Databases, repetitions: int) -> None:
+    plain = await databases.filled({"number": 10_000})
+    flood = {"number": 100_000, "prefix": "z", "priority": 9, "year": 2023, "workflow": "'foreign'"}
+    flooded = await databases.filled({"number": 10_000}, flood)
+    await compare("P7", "100,000 not served at the head / none", "<= 2", (plain, flooded), SERVES, repetitions)

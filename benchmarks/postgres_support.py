@@ -1,0 +1,148 @@
+"""What the measurements on Postgres share: databases, rows in bulk, statements without the adapters, and ratios."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+import re
+import shutil
+import statistics
+import tempfile
+from collections.abc import Awaitable, Callable, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, cast
+
+import asyncpg
+
+from workflow_adapters.postgres.bundle import open_postgres
+from workflow_adapters.postgres.database import PostgresDatabase
+from workflow_adapters.postgres.detect import PostgresFacts
+from workflow_adapters.postgres.job_port import PostgresQueueSettings
+from workflow_adapters.postgres.job_queue import PostgresJobQueue
+from workflow_adapters.postgres.style import PostgresStyle
+from workflow_adapters.sql.statement import Statement
+
+STYLE = PostgresStyle("public", "Status")
+
+
+class Databases:
+    """Makes databases on one server, migrated and filled."""
+
+    def __init__(self, create: Callable[[], str]) -> None:
+        self._create = create
+
+    async def filled(self, *rows: dict[str, Any]) -> str:
+        """A database with a schema of ours, and for each of `rows` the jobs that `fill` makes of it."""
+        dsn = self._create()
+        async with open_postgres(dsn) as adapters:
+            await adapters.migrate()
+        connection = await asyncpg.connect(dsn)
+        for some in rows:
+            await fill(connection, **some)
+        await connection.execute("VACUUM ANALYZE")
+        await connection.execute("CHECKPOINT")
+        await connection.close()
+        return dsn
+
+
+async def fill(  # noqa: PLR0913 - a parameter for each column that a flood may differ in
+    connection: asyncpg.Connection[asyncpg.Record],
+    number: int,
+    prefix: str = "a",
+    *,
+    status: str = "PENDING",
+    priority: int = 5,
+    workflow: str = "'w'",
+    group: str = "NULL",
+    due_at: str = "NULL",
+    year: int = 2024,
+) -> None:
+    """So many jobs; strings are SQL over n."""
+    await connection.execute(
+        f"""
+        INSERT INTO job_queue (
+            id, "createdAt", "updatedAt", "workflowRunId", "stageId", status, priority, attempt, "startedAt",
+            "lockedAt", "nextPollAt", payload
+        )
+        SELECT
+            '{prefix}' || lpad(n::text, 9, '0'), at, at, '{prefix}-' || n, 's', '{status}', {priority},
+            CASE WHEN '{status}' = 'PENDING' THEN 0 ELSE 1 END,
+            CASE WHEN '{status}' <> 'PENDING' THEN at END, CASE WHEN '{status}' = 'RUNNING' THEN at END, {due_at},
+            jsonb_strip_nulls(jsonb_build_object('_workflowId', {workflow}, '_groupKey', {group}))
+        FROM generate_series(1, {number}) AS n, LATERAL (
+            SELECT timestamp '{year}-01-01' + n * interval '1 ms'
+        ) AS stamp (at)
+        """
+    )
+
+
+class Recorded(Exception):  # noqa: N818 - it carries a statement out of the adapter that was about to run it
+    pass
+
+
+class Recorder:
+    """A database that takes down the statement of a write."""
+
+    def now(self) -> datetime:
+        return datetime.now(UTC)
+
+    async def facts(self) -> PostgresFacts:
+        return PostgresFacts()
+
+    def watch_plan(self, text: str) -> None:
+        pass
+
+    async def write(self, operation: Callable[[], Any], *, single: bool = False) -> Any:
+        raise Recorded(next(operation()))
+
+
+def statement_of(call: Callable[[PostgresJobQueue], Awaitable[object]]) -> Statement:
+    """The statement that a call runs."""
+    queue = PostgresJobQueue(cast("PostgresDatabase", Recorder()), PostgresQueueSettings())
+    try:
+        call(queue).__await__().send(None)
+    except Recorded as carried:
+        return carried.args[0]
+    raise AssertionError
+
+
+def sql_of(statement: Statement) -> str:
+    return STYLE.render(statement.text).text
+
+
+async def pgbench(dsn: str, script: str, clients: int, seconds: float) -> float:
+    """Transactions a second of a script, each of its statements prepared once per client."""
+    program = shutil.which("pgbench")
+    if program is None:
+        raise SystemExit("pgbench is not installed: it comes with the server's package")
+    with tempfile.TemporaryDirectory() as directory:
+        path = Path(directory) / "script.sql"
+        path.write_text(script)
+        process = await asyncio.create_subprocess_exec(
+            program, "-n", "-M", "prepared", "-c", str(clients), "-j", "1", "-T", str(int(seconds)), "-f", path, dsn,
+            stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE,
+        )  # fmt: skip
+        said, complaint = await process.communicate()
+    found = re.search(rb"tps = ([\d.]+) \(without", said)
+    if process.returncode or found is None:
+        raise SystemExit(complaint.decode())
+    return float(found[1])
+
+
+async def in_turns(variants: dict[str, Callable[[], Awaitable[float]]], repetitions: int) -> dict[str, float]:
+    """The median of each, measured in an order that is shuffled anew for each repetition."""
+    results: dict[str, list[float]] = {name: [] for name in variants}
+    for _ in range(repetitions):
+        for name in random.sample(list(variants), len(variants)):
+            results[name].append(await variants[name]())
+    return {name: statistics.median(each) for name, each in results.items()}
+
+
+def percentile(values: Sequence[float], share: float) -> float:
+    ordered = sorted(values)
+    return ordered[min(len(ordered) - 1, int(len(ordered) * share))]
+
+
+def say(line: str, what: str, ratio: float, goal: str, detail: str) -> None:
+    print(f"{line:4} {what:58} {ratio:6.2f}   (goal {goal})   {detail}", flush=True)
