@@ -19,6 +19,7 @@ from workflow_adapters.postgres.dialect import PostgresDialect
 from workflow_adapters.postgres.fairness import claim_any_fairly, claim_served_fairly
 from workflow_adapters.postgres.fairness_deep import claim_deep_fairly, claim_known_fairly
 from workflow_adapters.postgres.lanes import lane
+from workflow_adapters.sql.conditions import Conditions
 from workflow_adapters.sql.statement import Statement
 
 pytestmark = pytest.mark.asyncio
@@ -85,6 +86,7 @@ OCCASIONAL: dict[str, tuple[Statement, set[str]]] = {
         ),
         {"wa_workflow_stages_suspended"},
     ),
+    "list_jobs": (DIALECT.list_jobs(Conditions(first=1), 100, every_job=True), {"job_queue_status_createdAt_idx"}),
     "is_recorded": (DIALECT.is_recorded("b"), {"wa_ai_calls_metadata_batch"}),
 }
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 
 from workflow_adapters.postgres.schema.operations import FINISHED_JOB, UNDATED_JOB
+from workflow_adapters.sql.conditions import Conditions
 from workflow_adapters.sql.statement import Statement
 
 
@@ -48,6 +49,36 @@ class PostgresOperationStatements:
             RETURNING id
             """,
             (job_id,),
+        )
+
+    def list_jobs(self, where: Conditions, limit: int, *, every_job: bool) -> Statement:
+        if every_job:
+            # No index has all jobs by their age, but one has those of each status.
+            return Statement(
+                f"""
+                SELECT @job.columns(job)
+                FROM unnest(enum_range(NULL::@Status)) AS any_status (value)
+                CROSS JOIN LATERAL (
+                    SELECT *
+                    FROM @job_queue
+                    WHERE status = any_status.value{where.text}
+                    ORDER BY "createdAt" DESC, id COLLATE "C" DESC
+                    LIMIT {where.next_placeholder}::int
+                ) AS job
+                ORDER BY job."createdAt" DESC, job.id COLLATE "C" DESC
+                LIMIT {where.next_placeholder}::int
+                """,
+                (*where.args, limit),
+            )
+        return Statement(
+            f"""
+            SELECT @job.columns
+            FROM @job_queue
+            WHERE true{where.text}
+            ORDER BY "createdAt" DESC, id COLLATE "C" DESC
+            LIMIT {where.next_placeholder}::int
+            """,
+            (*where.args, limit),
         )
 
     def purge_jobs(self, finished_before: datetime, limit: int) -> Statement:

@@ -76,6 +76,10 @@ class Dialect(Protocol):
         """PENDING or SUSPENDED to CANCELLED; returns a row if it did. `now` as for queue_stats."""
         ...
 
+    def list_jobs(self, where: Conditions, limit: int, *, every_job: bool) -> Statement:
+        """``@job.columns``, newest first. `every_job`: the conditions name no status and no run."""
+        ...
+
     def purge_jobs(self, finished_before: datetime, limit: int) -> Statement:
         """Delete finished jobs, the oldest first, and return a row for each."""
         ...

@@ -24,6 +24,7 @@ from workflow_adapters.sql.results import count, every, first
 from workflow_adapters.sql.retention import SqlRetention
 from workflow_adapters.sql.statement import Operation, Statement
 from workflow_adapters.sql.tables import JOB, LOG, OUTBOX, RUN
+from workflow_adapters.unset import UNSET
 
 
 class _Listed(Protocol):
@@ -115,16 +116,8 @@ class SqlOperations(SqlRetention):
         where.compare(JOB["status"], "=", wanted.status)
         where.compare(JOB["workflow_run_id"], "=", wanted.workflow_run_id)
         where.listed_after(JOB["created_at"], "list_jobs", after)
-        statement = Statement(
-            f"""
-            SELECT @job.columns
-            FROM @job_queue
-            WHERE true{where.text}
-            ORDER BY "createdAt" DESC, id COLLATE "C" DESC
-            LIMIT {where.next_placeholder}::int
-            """,
-            (*where.args, limit + 1),
-        )
+        every_job = wanted.status is UNSET and wanted.workflow_run_id is UNSET
+        statement = self._database.dialect.list_jobs(where, limit + 1, every_job=every_job)
         jobs = await self._database.read(lambda: every(JOB, statement))
         return _page("list_jobs", jobs, limit, lambda job: job.created_at)
 

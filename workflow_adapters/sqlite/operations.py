@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from datetime import datetime
 
+from workflow_adapters.sql.conditions import Conditions
 from workflow_adapters.sql.statement import Statement
 
 
@@ -46,6 +47,18 @@ class SqliteOperationStatements:
             RETURNING id
             """,
             (job_id, now),
+        )
+
+    def list_jobs(self, where: Conditions, limit: int, *, every_job: bool) -> Statement:
+        return Statement(
+            f"""
+            SELECT @job.columns
+            FROM @job_queue
+            WHERE true{where.text}
+            ORDER BY "createdAt" DESC, id DESC
+            LIMIT {where.next_placeholder}
+            """,
+            (*where.args, limit),
         )
 
     def purge_jobs(self, finished_before: datetime, limit: int) -> Statement:
