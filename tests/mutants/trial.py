@@ -182,6 +182,7 @@ def _results(spec: Any, clauses: Sequence[str]) -> Iterator[Any]:
                 yield session.check(clause.id)
     finally:
         session.close()
+        import_module("conformance.servers").stop_server()
 
 
 def _with_prerequisites(registry: Any, clauses: Sequence[str]) -> set[str]:

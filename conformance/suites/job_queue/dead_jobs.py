@@ -48,6 +48,7 @@ async def failed_and_passed(ctx: Context[JobQueue]) -> None:
         stored = await job_of(ctx, dead)
         ctx.expect(f"status of the job with {shown}", stored.status).equals(Status.FAILED)
         ctx.expect(f"last_error of the job with {shown}", stored.last_error).satisfies("a reason", bool)
+        ctx.expect(f"completed_at of the job with {shown}", stored.completed_at).is_not_none()
         await ctx.adapter.complete(claimed.job_id)
 
 

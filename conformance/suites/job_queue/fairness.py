@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from typing import Final
+from typing import Any, Final
 
 from conformance.builders import job
 from conformance.clause import MUST, Options
 from conformance.context import Context
 from conformance.registry import clause
-from conformance.suites.job_queue.scenes import EVERY_LEASE, HOUR, claim, drain, enqueue_one, stage_ids
+from conformance.suites.job_queue.scenes import A_FLOOD, EVERY_LEASE, HOUR, claim, drain, enqueue_one, stage_ids
 from workflow_adapters.inputs.job_queue import JobQueueFairness
 from workflow_adapters.ports.job_queue import JobQueue, SupportsFairness
 from workflow_adapters.records.job_queue import DequeueResult
@@ -75,11 +75,16 @@ async def path(ctx: Context[JobQueue]) -> None:
     options=_ONE,
 )
 async def full_group_at_the_head(ctx: Context[JobQueue]) -> None:
-    run_id = await ctx.new_run()
-    flood = [job(run_id, f"flood-{n}", group_key="flood", priority=9) for n in range(60)]
-    await ctx.adapter.enqueue_parallel([*flood, job(run_id, "other", group_key="other", priority=1)])
-    await claim(ctx)
-    ctx.expect("stage of the claim", (await claim(ctx)).stage_id).equals("other")
+    for date in (None, ctx.now() - HOUR):
+        run_id, group = await ctx.new_run(), ctx.new_id("group")
+        fields: dict[str, Any] = {"group_key": group, "priority": 9, "scheduled_for": date}
+        flood = [job(run_id, f"flood-{n}", **fields) for n in range(A_FLOOD)]
+        other = job(run_id, "other", group_key="other", scheduled_for=date)
+        await ctx.adapter.enqueue_parallel([*flood, other])
+        await claim(ctx)
+        claimed = await claim(ctx)
+        ctx.expect("stage of the claim", claimed.stage_id).equals("other")
+        await ctx.adapter.complete(claimed.job_id)
 
 
 @clause(

@@ -8,7 +8,7 @@ from conformance.builders import job
 from conformance.clause import MUST, Options
 from conformance.context import Context
 from conformance.registry import clause
-from conformance.suites.job_queue.scenes import MINUTE, enqueue_one, job_of, running_job
+from conformance.suites.job_queue.scenes import HOUR, MINUTE, enqueue_one, job_of, running_job
 from workflow_adapters.ports.job_queue import JobQueue, SupportsWorkerAdoption
 
 _ADOPTION: Final = (SupportsWorkerAdoption,)
@@ -42,8 +42,10 @@ async def oldest_first(ctx: Context[JobQueue]) -> None:
     for name in ("c", "a", "b", "c"):
         await ctx.adapter.enqueue_parallel([job(run_id, name)])
         await ctx.advance(MINUTE)
+    await ctx.advance(-HOUR)
+    await ctx.adapter.enqueue_parallel([job(run_id, "early")])
     listed = [record.stage_id for record in await ctx.adapter.get_jobs_by_workflow_run(run_id)]
-    ctx.expect("stages listed, c having been enqueued again", listed).equals(["a", "b", "c"])
+    ctx.expect("stages listed, c having been enqueued again", listed).equals(["early", "a", "b", "c"])
 
 
 @clause(

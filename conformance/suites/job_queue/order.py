@@ -6,7 +6,7 @@ from conformance.builders import job
 from conformance.clause import MUST, Requires
 from conformance.context import Context
 from conformance.registry import clause
-from conformance.suites.job_queue.scenes import HOUR, MINUTE, MS, claim, drain, enqueue_one, stage_ids
+from conformance.suites.job_queue.scenes import A_FLOOD, HOUR, MINUTE, MS, claim, drain, enqueue_one, stage_ids
 from workflow_adapters.ports.job_queue import JobQueue
 
 
@@ -111,7 +111,7 @@ async def due_to_the_millisecond(ctx: Context[JobQueue]) -> None:
 )
 async def not_due_at_the_head(ctx: Context[JobQueue]) -> None:
     run_id = await ctx.new_run()
-    later = [job(run_id, f"later-{n}", priority=9, scheduled_for=ctx.now() + HOUR) for n in range(60)]
+    later = [job(run_id, f"later-{n}", priority=9, scheduled_for=ctx.now() + HOUR) for n in range(A_FLOOD)]
     await ctx.adapter.enqueue_parallel([*later, job(run_id, "now", priority=1)])
     ctx.expect("stage of the claim", (await claim(ctx)).stage_id).equals("now")
 

@@ -19,6 +19,8 @@ from workflow_adapters.records.status import Status
 MS: Final = timedelta(milliseconds=1)
 MINUTE: Final = timedelta(minutes=1)
 HOUR: Final = timedelta(hours=1)
+A_FLOOD: Final = 300
+"""So many jobs at the head are beyond what a claim may be expected to look through one by one."""
 EVERY_LEASE: Final = timedelta(minutes=-1)
 """A span that makes every lease old, however little time has passed."""
 

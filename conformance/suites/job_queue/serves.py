@@ -8,7 +8,7 @@ from conformance.builders import job
 from conformance.clause import MUST, Requires
 from conformance.context import Context
 from conformance.registry import clause
-from conformance.suites.job_queue.scenes import claim, drain, enqueue_one, job_of, stage_ids
+from conformance.suites.job_queue.scenes import A_FLOOD, HOUR, claim, drain, enqueue_one, job_of, stage_ids
 from workflow_adapters.inputs.runs import ServedDefinition
 from workflow_adapters.ports.job_queue import JobQueue
 
@@ -77,10 +77,11 @@ async def unpinned(ctx: Context[JobQueue]) -> None:
     after=["JQ-DEQ-01"],
 )
 async def pinned(ctx: Context[JobQueue]) -> None:
-    await enqueue_one(ctx, workflow_id="mine", definition_version="v2")
-    ctx.expect("a claim that serves v1", await ctx.adapter.dequeue([_served("mine", "v1")])).is_none()
-    ctx.expect("a claim that serves another's v2", await ctx.adapter.dequeue([_served("other", "v2")])).is_none()
-    await claim(ctx, serves=[_served("mine", "v2")])
+    for date in (None, ctx.now() - HOUR):
+        await enqueue_one(ctx, workflow_id="mine", definition_version="v2", scheduled_for=date)
+        ctx.expect("a claim that serves v1", await ctx.adapter.dequeue([_served("mine", "v1")])).is_none()
+        ctx.expect("a claim that serves another's v2", await ctx.adapter.dequeue([_served("other", "v2")])).is_none()
+        await claim(ctx, serves=[_served("mine", "v2")])
 
 
 @clause(
@@ -109,10 +110,13 @@ async def pairs(ctx: Context[JobQueue]) -> None:
 )
 async def foreign_jobs_at_the_head(ctx: Context[JobQueue]) -> None:
     run_id = await ctx.new_run()
-    foreign = [job(run_id, f"foreign-{n}", workflow_id="other", priority=9) for n in range(60)]
-    await ctx.adapter.enqueue_parallel([*foreign, job(run_id, "mine", workflow_id="mine")])
-    claimed = await claim(ctx, serves=[_served("mine")])
-    ctx.expect("stage of the claim", claimed.stage_id).equals("mine")
+    for date in (None, ctx.now() - HOUR):
+        flood = [
+            job(run_id, f"foreign-{n}", workflow_id="other", priority=9, scheduled_for=date) for n in range(A_FLOOD)
+        ]
+        await ctx.adapter.enqueue_parallel([*flood, job(run_id, "mine", workflow_id="mine", scheduled_for=date)])
+        claimed = await claim(ctx, serves=[_served("mine")])
+        ctx.expect("stage of the claim", claimed.stage_id).equals("mine")
 
 
 @clause(

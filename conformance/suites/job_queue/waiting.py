@@ -29,8 +29,10 @@ _LONG: Final = timedelta(minutes=10)
     after=["JQ-ENQ-01"],
 )
 async def due_already(ctx: Context[JobQueue]) -> None:
-    await enqueue_one(ctx)
-    ctx.expect("the answer", await ctx.capability(SupportsWaiting).wait_for_jobs(_LONG)).is_true()
+    for date in (None, ctx.now() - HOUR):
+        await enqueue_one(ctx, scheduled_for=date)
+        ctx.expect("the answer", await ctx.capability(SupportsWaiting).wait_for_jobs(_LONG)).is_true()
+        await claim(ctx)
 
 
 @clause(

@@ -115,9 +115,11 @@ async def the_first_wins(ctx: Context[StepLedger]) -> None:
 )
 async def both_parts_of_the_key(ctx: Context[StepLedger]) -> None:
     first = await claimed(ctx, None, "a", result=1)
-    await claimed(ctx, first.stage_record_id, "b", result=2)
-    await claimed(ctx, None, "a", result=3)
+    named_otherwise = await claimed(ctx, first.stage_record_id, "b", result=2)
+    elsewhere = await claimed(ctx, None, "a", result=3)
     ctx.expect("the first step", await step_of(ctx, first)).equals(first)
+    ctx.expect("the step of another name", await step_of(ctx, named_otherwise)).equals(named_otherwise)
+    ctx.expect("the step of another stage", await step_of(ctx, elsewhere)).equals(elsewhere)
 
 
 @clause(

@@ -42,9 +42,12 @@ async def order(ctx: Context[WorkflowPersistence]) -> None:
         await ctx.adapter.append_annotations([annotation(run_id, value=value) for value in batch])
         await ctx.adapter.append_annotations([annotation(other, value="other")])
         await ctx.advance(MINUTE)
-    ctx.expect("values", await _found(ctx, run_id)).equals(["d", "a", "c", "b", "e"])
+    await ctx.advance(-5 * MINUTE)
+    await ctx.adapter.append_annotations([annotation(run_id, value="early")])
+    in_order = ["early", "d", "a", "c", "b", "e"]
+    ctx.expect("values", await _found(ctx, run_id)).equals(in_order)
     listed = await ctx.adapter.list_annotations(run_id)
-    ctx.expect("values without filters", [one.value for one in listed]).equals(["d", "a", "c", "b", "e"])
+    ctx.expect("values without filters", [one.value for one in listed]).equals(in_order)
     ctx.expect("annotations of an unknown run", await ctx.adapter.list_annotations(ctx.new_id("no-run"))).is_empty()
 
 

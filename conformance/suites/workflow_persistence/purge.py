@@ -137,7 +137,7 @@ async def contents(ctx: Context[WorkflowPersistence]) -> None:
     await new_stage(ctx)
     await ctx.adapter.update_run(stored.id, UpdateRunInput(status=Status.FAILED, completed_at=at))
     bare = await _finished(ctx, at - HOUR)
-    first, second = ctx.expect("runs listed", await ctx.adapter.list_runs_for_purge(at, _ENDED, 100)).has_length(2)
+    first, second = ctx.expect("runs listed", await ctx.adapter.list_runs_for_purge(at, _ENDED, 2)).has_length(2)
     ctx.expect("stages of the run without stages", (first.id, first.stage_record_ids)).equals((bare, ()))
     ctx.expect("workflow_type", second.workflow_type).equals("orders")
     ctx.expect("status", second.status).equals(Status.FAILED)

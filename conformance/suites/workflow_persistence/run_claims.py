@@ -92,7 +92,7 @@ async def order(ctx: Context[WorkflowPersistence]) -> None:
     rows = (("c", 5), ("a", 5), ("high", 9), ("low", -1), ("b", 5))
     ids: dict[str, str] = {}
     for name, priority in rows:
-        ids[name] = (await new_run(ctx, priority=priority)).id
+        ids[name] = (await new_run(ctx, id=ctx.new_id(name), priority=priority)).id
         await ctx.advance(MINUTE)
     expected = [ids[name] for name in ("high", "c", "a", "b", "low")]
     ctx.expect("order of the claims", await _drain(ctx)).equals(expected)
