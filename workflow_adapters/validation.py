@@ -60,6 +60,8 @@ def unchecked(field: str, value: object) -> object:
 
 def key(field: str, value: object) -> str:
     """An indexed string (id, key, topic, name, version, command type): 1 to 800 bytes of UTF-8."""
+    if type(value) is str and value.isascii() and 0 < len(value) <= MAX_KEY_BYTES and "\0" not in value:
+        return value  # nearly always, and batches have many
     text = prefix(field, value)
     if not text:
         raise InvalidValueError(field, field, "must not be empty")

@@ -141,7 +141,7 @@ def _literal(value: Any) -> str:
         return (
             f"ARRAY[{', '.join(_literal(item) for item in value)}]::text[]"
             if _is_text(value)
-            else (f"ARRAY[{', '.join(_literal(item) for item in value)}]::int[]")
+            else (f"ARRAY[{', '.join(_literal(item) for item in value)}]::bigint[]")
         )
     if isinstance(value, str):
         return "'" + value.replace("'", "''") + "'"

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, Final, NamedTuple, cast
 
+from workflow_adapters.inputs.job_queue import DEFINITION_VERSION_MEMBER, GROUP_KEY_MEMBER, WORKFLOW_ID_MEMBER
+from workflow_adapters.json_values import JsonObject, JsonValue, loads
 from workflow_adapters.records.job_queue import DequeueResult
 from workflow_adapters.records.status import Status
+from workflow_adapters.sql.columns import ms_to_instant
 from workflow_adapters.sql.statement import Operation, Row, Statement
 from workflow_adapters.sql.tables import CLAIMED_JOB
 
-_COLUMNS = len(CLAIMED_JOB.columns)
+_COLUMNS: Final = len(CLAIMED_JOB.columns)
+_PAYLOAD: Final = CLAIMED_JOB.columns.index(CLAIMED_JOB["payload"])
 
 
 class Seen(NamedTuple):
@@ -50,8 +54,8 @@ class ClaimAnswer(NamedTuple):
 def read_answer(rows: Sequence[Row]) -> ClaimAnswer:
     """Take the rows of `workflow_adapters.postgres.claims.ANSWER` apart."""
     taken = {row[0]: row for row in rows if row[_COLUMNS] is not None}
-    jobs = [CLAIMED_JOB.read(row[:_COLUMNS]) for row in taken.values() if row[_COLUMNS] == Status.RUNNING]
     candidates = [row for row in rows if row[_COLUMNS] is None]
+    jobs = _jobs([row for row in taken.values() if row[_COLUMNS] == Status.RUNNING])
     return ClaimAnswer(
         jobs=jobs,
         failed=len(taken) - len(jobs),
@@ -59,6 +63,36 @@ def read_answer(rows: Sequence[Row]) -> ClaimAnswer:
         more=any(not row[0] for row in candidates),
         milliseconds=int(rows[0][_COLUMNS + 2] or 0) / 1000 if rows else 0.0,
     )
+
+
+def _jobs(rows: Sequence[Row]) -> list[DequeueResult]:
+    """What `CLAIMED_JOB.read` makes of each row, at a third of the cost: batches are large and claims are many.
+
+    The payloads, which are objects that name their workflow or the job would not be RUNNING, are decoded in one go.
+    """
+    payloads = cast("list[JsonObject]", loads(f"[{','.join(str(row[_PAYLOAD]) for row in rows)}]"))
+    return [_job(row, payload) for row, payload in zip(rows, payloads, strict=True)]
+
+
+def _job(row: Any, payload: JsonObject) -> DequeueResult:
+    job_id, run_id, stage_id, priority, attempt, max_attempts, _, started_ms, *_ = row
+    return DequeueResult(
+        job_id=job_id,
+        workflow_run_id=run_id,
+        workflow_id=cast("str", payload.pop(WORKFLOW_ID_MEMBER)),
+        stage_id=stage_id,
+        priority=priority,
+        attempt=attempt,
+        max_attempts=max_attempts,
+        definition_version=_text(payload.pop(DEFINITION_VERSION_MEMBER, None)),
+        group_key=_text(payload.pop(GROUP_KEY_MEMBER, None)),
+        payload=payload,
+        started_at=ms_to_instant(started_ms),
+    )
+
+
+def _text(value: JsonValue) -> str | None:
+    return value if isinstance(value, str) else None
 
 
 def _seen(row: Row) -> Seen:

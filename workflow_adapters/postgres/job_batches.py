@@ -1,102 +1,128 @@
 """Acknowledgements and heartbeats of many claims in one statement, each fenced on its own.
 
 Jobs are locked one after the other in the order of their ids, so that two batches with jobs in common wait for one
-another in one order. The update is no join: whichever plan it had, it finds only what is locked already.
+another in one order. The update is no join: whichever plan it had, it finds only what is locked already. The answer has
+the claims that no longer held, which are few.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Final, LiteralString, TypeAlias
 
 from workflow_adapters.arguments import enforces
 from workflow_adapters.ports.job_queue import SupportsCompleteMany, SupportsHeartbeat
 from workflow_adapters.postgres.job_port import JobPort
-from workflow_adapters.postgres.style import instant_text
 from workflow_adapters.records.job_queue import JobAckFence
 from workflow_adapters.records.status import JobAckOutcome
 from workflow_adapters.sql.columns import instant_to_ms
 from workflow_adapters.sql.statement import Argument, Operation, Statement
 
 Claim: TypeAlias = tuple[str, JobAckFence]
+ClaimKey: TypeAlias = tuple[str, int, int]
+"""The job's id, and the claim's start in milliseconds and attempt."""
 
 HELD: Final[LiteralString] = """
+    claim AS MATERIALIZED (
+        SELECT *
+        FROM unnest((SELECT $1::text[]), (SELECT $2::bigint[]), (SELECT $3::int[]))
+            WITH ORDINALITY claim (id, started_ms, attempt, position)
+    ),
     held AS MATERIALIZED (
-        SELECT job.id
-        FROM unnest((SELECT $1::text[]), (SELECT $2::text[]), (SELECT $3::int[])) claim (id, started_at, attempt)
+        SELECT job.id, claim.position
+        FROM claim
         CROSS JOIN LATERAL (
             SELECT j.id
             FROM @job_queue j
             WHERE j.id = claim.id AND j.status::text = 'RUNNING'
-              AND j."startedAt" = claim.started_at::timestamp AND j.attempt = claim.attempt
+              AND j."startedAt" = timestamp 'epoch' + claim.started_ms * interval '1 millisecond'
+              AND j.attempt = claim.attempt
             FOR NO KEY UPDATE
         ) job
     )"""
 
 
+LOST: Final[LiteralString] = """
+    SELECT position FROM claim WHERE NOT EXISTS (SELECT FROM held WHERE held.position = claim.position)
+    """
+
+
 @enforces(SupportsCompleteMany, SupportsHeartbeat)
 class PostgresJobBatches(JobPort):
     async def complete_many(self, claims: Sequence[Claim]) -> list[JobAckOutcome]:
+        keys = [claim_key(claim) for claim in claims]
+        by_id = sorted_keys(keys)
         held = await self._write(
             Statement(
                 f"""
-                WITH {HELD}
-                UPDATE @job_queue
-                SET status = 'COMPLETED', "completedAt" = clock.now, "updatedAt" = clock.now
-                FROM (SELECT date_trunc('milliseconds', clock_timestamp() AT TIME ZONE 'UTC') AS now) clock
-                WHERE id = ANY (ARRAY(SELECT id FROM held))
-                RETURNING id, @ms("startedAt"), attempt
+                WITH {HELD},
+                completed AS (
+                    UPDATE @job_queue
+                    SET status = 'COMPLETED', "completedAt" = clock.now, "updatedAt" = clock.now
+                    FROM (SELECT date_trunc('milliseconds', clock_timestamp() AT TIME ZONE 'UTC') AS now) clock
+                    WHERE id = ANY (ARRAY(SELECT id FROM held))
+                )
+                {LOST}
                 """,
-                claim_arguments(claims),
-            )
+                claim_arguments(by_id),
+            ),
+            by_id,
         )
         self._ended(job_id for job_id, _, _ in held)
         outcomes: list[JobAckOutcome] = []
-        for claim in claims:
-            outcomes.append(_outcome(_key(claim) in held))
+        for key in keys:
+            outcomes.append(_outcome(key in held))
             # A claim that is given twice finds its job completed the second time.
-            held.discard(_key(claim))
+            held.discard(key)
         return outcomes
 
     async def heartbeat(self, claims: Sequence[Claim]) -> list[JobAckOutcome]:
+        keys = [claim_key(claim) for claim in claims]
+        by_id = sorted_keys(keys)
         held = await self._write(
             Statement(
                 f"""
-                WITH {HELD}
-                UPDATE @job_queue
-                SET "lockedAt" = clock.now, "updatedAt" = clock.now
-                FROM (SELECT date_trunc('milliseconds', clock_timestamp() AT TIME ZONE 'UTC') AS now) clock
-                WHERE id = ANY (ARRAY(SELECT id FROM held))
-                RETURNING id, @ms("startedAt"), attempt
+                WITH {HELD},
+                refreshed AS (
+                    UPDATE @job_queue
+                    SET "lockedAt" = clock.now, "updatedAt" = clock.now
+                    FROM (SELECT date_trunc('milliseconds', clock_timestamp() AT TIME ZONE 'UTC') AS now) clock
+                    WHERE id = ANY (ARRAY(SELECT id FROM held))
+                )
+                {LOST}
                 """,
-                claim_arguments(claims),
-            )
+                claim_arguments(by_id),
+            ),
+            by_id,
         )
-        return [_outcome(_key(claim) in held) for claim in claims]
+        return [_outcome(key in held) for key in keys]
 
-    async def _write(self, statement: Statement) -> set[tuple[str, int, int]]:
-        """Run a statement and say of which claims it found the jobs: id, start and attempt."""
+    async def _write(self, statement: Statement, keys: Sequence[ClaimKey]) -> set[ClaimKey]:
+        """Run a statement on sorted claims and say which still held."""
 
-        def operation() -> Operation[set[tuple[str, int, int]]]:
-            rows = yield statement
-            return {(str(job_id), int(started or 0), int(attempt or 0)) for job_id, started, attempt in rows}
+        def operation() -> Operation[set[ClaimKey]]:
+            lost = {int(row[0] or 0) - 1 for row in (yield statement)}
+            return {key for position, key in enumerate(keys) if position not in lost}
 
-        if not statement.args[0]:
+        if not keys:
             return set()
         self._database.watch_plan(statement.text)
         return await self._database.write(operation, single=True)
 
 
-def claim_arguments(claims: Sequence[Claim]) -> tuple[Argument, ...]:
-    """Ids, starts and attempts of claims, by id."""
-    by_id = sorted(set(claims), key=lambda claim: claim[0].encode())
-    starts = [instant_text(fence.started_at) for _, fence in by_id]
-    return [job_id for job_id, _ in by_id], starts, [fence.attempt for _, fence in by_id]
-
-
-def _key(claim: Claim) -> tuple[str, int, int]:
+def claim_key(claim: Claim) -> ClaimKey:
     job_id, fence = claim
     return job_id, instant_to_ms(fence.started_at), fence.attempt
+
+
+def sorted_keys(keys: Iterable[ClaimKey]) -> list[ClaimKey]:
+    """Each once, by id: Python compares text bytewise, as UTF-8."""
+    return sorted(set(keys))
+
+
+def claim_arguments(keys: Sequence[ClaimKey]) -> tuple[Argument, ...]:
+    """Ids, starts and attempts."""
+    return [key[0] for key in keys], [key[1] for key in keys], [key[2] for key in keys]
 
 
 def _outcome(held: bool) -> JobAckOutcome:

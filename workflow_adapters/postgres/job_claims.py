@@ -16,7 +16,7 @@ from workflow_adapters.ports.job_queue import JobQueue, SupportsDequeueMany
 from workflow_adapters.postgres.claim_answer import ClaimAnswer, Seen
 from workflow_adapters.postgres.claim_looks import Looks, looks_for
 from workflow_adapters.postgres.connection import to_the_end
-from workflow_adapters.postgres.job_batches import HELD, claim_arguments
+from workflow_adapters.postgres.job_batches import HELD, claim_arguments, claim_key, sorted_keys
 from workflow_adapters.postgres.job_port import JobPort
 from workflow_adapters.postgres.lanes import lane
 from workflow_adapters.postgres.lookahead import Lookahead, Part
@@ -97,7 +97,7 @@ class PostgresJobClaims(JobPort):
                 "updatedAt" = date_trunc('milliseconds', clock_timestamp() AT TIME ZONE 'UTC')
             WHERE id = ANY (ARRAY(SELECT id FROM held))
             """,
-            claim_arguments([(job.job_id, job.fence) for job in jobs]),
+            claim_arguments(sorted_keys(claim_key((job.job_id, job.fence)) for job in jobs)),
         )
         with suppress(WorkflowAdapterError):
             await self._database.write(lambda: none(statement), single=True)
