@@ -224,6 +224,23 @@ async def test_a_caller_who_closes_it_later_harms_one_call(database: PooledDatab
     assert await database.read(ids) == ["after"]
 
 
+async def test_a_query_that_the_caller_left_open_ends_with_the_block(path: Path) -> None:
+    """It would hold on to a snapshot on which nobody may write any more once somebody else has written."""
+    async with opened(path) as database, opened(path) as other:
+        await database.write(run(*(put(f"{n:03}") for n in range(300))))
+        async with database.transaction() as tx:
+            executed = await tx.connection.execute("SELECT id FROM things")
+            cursor = await tx.connection.cursor()
+            await cursor.execute("SELECT id FROM things")
+            assert await executed.fetchone() == await cursor.fetchone() == ("000",)
+        await other.write(run(put("other")), single=True)
+        await database.write(run(put("single")), single=True)
+        await in_transaction(database, "tx")
+        assert len(await database.read(ids)) == 303
+        with pytest.raises(sqlite3.ProgrammingError):
+            await executed.fetchone()
+
+
 async def test_the_callers_settings_of_the_connection_end_with_the_block(database: PooledDatabase) -> None:
     async with database.transaction() as tx:
         tx.connection.row_factory = sqlite3.Row

@@ -8,6 +8,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from threading import Thread
 from typing import Any, Final, Literal, TypeAlias, TypeVar, cast
+from weakref import WeakSet
 
 import aiosqlite
 import anyio
@@ -74,11 +75,28 @@ class SqliteConnection(sqlite3.Connection):
         super().__init__(*args, **options)
         self.scopes: list[object] = []
         self.fault: Exception | None = None
+        self._cursors: WeakSet[sqlite3.Cursor] = WeakSet()
+
+    def cursor(self, *args: Any, **options: Any) -> Any:
+        return self._noted(super().cursor(*args, **options))
+
+    def close_cursors(self) -> None:
+        """End the queries that a caller left open in a transaction: they would hold its snapshot on, and whoever writes
+        on an old snapshot is refused.
+        """
+        for cursor in list(self._cursors):
+            cursor.close()
+        self._cursors.clear()
 
     def execute(self, sql: str, parameters: Any = (), /) -> Any:
         if type(sql) is _Call:
             return _Answer(parameters(self))
-        return super().execute(sql, parameters)
+        return self._noted(super().execute(sql, parameters))
+
+    def _noted(self, cursor: sqlite3.Cursor) -> sqlite3.Cursor:
+        if self.scopes:
+            self._cursors.add(cursor)
+        return cursor
 
 
 def start(connection: aiosqlite.Connection, function: Callable[[SqliteConnection], T]) -> asyncio.Future[T]:

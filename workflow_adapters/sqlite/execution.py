@@ -143,7 +143,7 @@ def _execute(connection: sqlite3.Connection, sql: str, patience: Patience, *, co
 
 
 def _fetch(connection: sqlite3.Connection, sql: str, args: Sequence[Any] = ()) -> list[Any]:
-    return connection.cursor().execute(sql, args).fetchall()
+    return sqlite3.Cursor(connection).execute(sql, args).fetchall()
 
 
 def _refusal(connection: sqlite3.Connection, error: sqlite3.Error, *, committing: bool) -> WorkflowAdapterError:

@@ -103,8 +103,9 @@ def _commit(opened: SqliteConnection, patience: Patience) -> None:
 
 def _roll_back(opened: SqliteConnection) -> None:
     roll_back(opened)
-    opened.scopes = []
     # The caller had the connection in hand.
+    opened.close_cursors()
+    opened.scopes = []
     opened.row_factory, opened.text_factory = None, str
 
 
