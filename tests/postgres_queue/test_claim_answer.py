@@ -1,0 +1,48 @@
+"""What a claim answers is read as everything else is, only faster."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from workflow_adapters.postgres.claim_answer import Seen, read_answer
+from workflow_adapters.sql.tables import CLAIMED_JOB
+
+PAYLOADS: list[dict[str, Any]] = [
+    {"_workflowId": "w"},
+    {"_workflowId": "", "a": [1, {"b": None}], "c": 1e300},
+    {"_workflowId": "w", "_definitionVersion": "v", "_groupKey": "g", "x": "ä\u2028"},
+    {"_workflowId": "w", "_definitionVersion": 3, "_groupKey": None},
+    {"_workflowId": "w", "_groupKey": 1.5, "n": 10**300},
+]
+
+
+def row(job_id: str, payload: dict[str, Any], status: str | None = "RUNNING") -> list[Any]:
+    return [job_id, "r", "s", 5, 2, 3, json.dumps(payload), 1_764_427_906_970, status, None, 1234]
+
+
+def seen_row(job_id: str, turn: int | None = None) -> list[Any]:
+    return [job_id, None, None, 5, None, None, None, None, None, turn, 1234]
+
+
+@pytest.mark.parametrize("payload", PAYLOADS, ids=json.dumps)
+def test_a_job_is_read_as_by_the_mapping(payload: dict[str, Any]) -> None:
+    first, second = row("a", payload), row("b", {"_workflowId": "other"})
+    answer = read_answer([first, second])
+    width = len(CLAIMED_JOB.columns)
+    assert answer.jobs == [CLAIMED_JOB.read(first[:width]), CLAIMED_JOB.read(second[:width])]
+    assert answer.milliseconds == 1.234
+
+
+def test_dead_jobs_candidates_and_what_may_be_behind_them_are_told_apart() -> None:
+    answer = read_answer(
+        [row("a", PAYLOADS[0]), row("dead", {}, "FAILED"), seen_row("a"), seen_row("b", 7), seen_row("")]
+    )
+    assert [job.job_id for job in answer.jobs] == ["a"]
+    assert answer.failed == 1
+    assert answer.seen == [Seen(id="b", priority=5, turn=7)]
+    assert answer.more
+    assert read_answer([]) == read_answer([])
+    assert not read_answer([]).took
