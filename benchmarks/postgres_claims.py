@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Sequence
-
-import asyncpg
+from typing import Any
 
 from benchmarks.postgres_support import (
+    Claimer,
     Databases,
+    compare,
     in_turns,
-    percentile,
     pgbench,
     say,
     sql_of,
@@ -23,8 +22,6 @@ from workflow_adapters.postgres.claims import ANSWER
 from workflow_adapters.postgres.job_queue import PostgresJobQueue
 
 SECONDS = 3.0
-CLAIMS = 300
-WARM_UP = 20
 FENCE = JobAckFence(started_at=SystemClock().now(), attempt=1)
 SERVES = [ServedDefinition(workflow_id=f"w{number}" if number else "w", version="v") for number in range(4)]
 
@@ -120,48 +117,11 @@ def _rates(rates: dict[str, float]) -> str:
     return ", ".join(f"{name} {rate:.0f}/s" for name, rate in rates.items())
 
 
-async def latencies(dsn: str, serves: Sequence[ServedDefinition] | None) -> list[float]:
-    """Milliseconds of claims, one after the other; what they took is as before afterwards."""
-    took: list[float] = []
-    async with open_postgres(dsn) as adapters:
-        for position in range(WARM_UP + CLAIMS):
-            started = time.perf_counter()
-            job = await adapters.job_queue.dequeue(serves)
-            if position >= WARM_UP:
-                took.append((time.perf_counter() - started) * 1000)
-            assert job is not None
-            await adapters.job_queue.complete(job.job_id, job.fence)
-    connection = await asyncpg.connect(dsn)
-    await connection.execute(
-        """
-        UPDATE job_queue SET status = 'PENDING', attempt = 0 WHERE status = 'COMPLETED'
-        """
-    )
-    await connection.execute("VACUUM job_queue")
-    await connection.close()
-    return took
-
-
-async def compare(
-    line: str, what: str, goal: str, dsns: tuple[str, str], serves: Sequence[ServedDefinition] | None, repetitions: int
-) -> None:
-    plain: list[float] = []
-    other: list[float] = []
-    for repetition in range(repetitions):
-        # Neither always goes first.
-        for dsn, into in ((dsns[0], plain), (dsns[1], other))[:: 1 if repetition % 2 else -1]:
-            into.extend(await latencies(dsn, serves))
-    p50, p99 = ((percentile(other, share), percentile(plain, share)) for share in (0.5, 0.99))
-    detail = f"p50 {p50[0]:.3f} / {p50[1]:.3f} ms, p99 ratio {p99[0] / p99[1]:.2f}"
-    say(line, what, p50[0] / p50[1], goal, detail)
-
-
 async def p5(databases: Databases, repetitions: int) -> None:
     shallow = await databases.filled({"number": 1_000})
     deep = await databases.filled({"number": 1_000_000})
-    await compare(
-        "P5", "claim from 1,000,000 ready / from 1,000", "<= 1.5, p99 <= 3", (shallow, deep), None, repetitions
-    )
+    what = "claim from 1,000,000 ready / from 1,000"
+    await compare("P5", what, "<= 1.5, p99 <= 3", Claimer(shallow), Claimer(deep), repetitions)
 
 
 async def p6(databases: Databases, repetitions: int) -> None:
@@ -169,13 +129,14 @@ async def p6(databases: Databases, repetitions: int) -> None:
     flood = {"number": 100_000, "prefix": "z", "priority": 9, "year": 2023, "due_at": "timestamp '2999-01-01'"}
     flooded = await databases.filled({"number": 10_000}, flood)
     for name, serves in (("any", None), ("served", SERVES)):
-        await compare(
-            "P6", f"100,000 not due at the head, {name} / none", "<= 1.5", (plain, flooded), serves, repetitions
-        )
+        what = f"100,000 not due at the head, {name} / none"
+        await compare("P6", what, "<= 1.5", Claimer(plain, serves), Claimer(flooded, serves), repetitions)
 
 
 async def p7(databases: Databases, repetitions: int) -> None:
     plain = await databases.filled({"number": 10_000})
-    flood = {"number": 100_000, "prefix": "z", "priority": 9, "year": 2023, "workflow": "'foreign'"}
-    flooded = await databases.filled({"number": 10_000}, flood)
-    await compare("P7", "100,000 not served at the head / none", "<= 2", (plain, flooded), SERVES, repetitions)
+    for what in ("workflow", "version"):
+        flood: dict[str, Any] = {"number": 100_000, "prefix": "z", "priority": 9, "year": 2023, what: "'foreign'"}
+        flooded = await databases.filled({"number": 10_000}, flood)
+        line = f"100,000 of a foreign {what} at the head / none"
+        await compare("P7", line, "<= 2", Claimer(plain, SERVES), Claimer(flooded, SERVES), repetitions)

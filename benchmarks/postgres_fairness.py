@@ -7,34 +7,14 @@ import time
 
 import asyncpg
 
-from benchmarks.postgres_support import Databases, in_turns, percentile, say
+from benchmarks.postgres_support import Claimer, Databases, compare, in_turns, say
 from workflow_adapters import JobQueueFairness
 from workflow_adapters.postgres.bundle import open_postgres
 
 CAP = 5
 FAIRNESS = JobQueueFairness(max_concurrent_per_group=CAP)
-CLAIMS = 300
-WARM_UP = 20
 SECONDS = 3.0
 MOST = "SELECT coalesce(max(n), 0) FROM (SELECT count(*) n FROM job_queue WHERE status = 'RUNNING' GROUP BY wa_group) g"
-
-
-async def latency(dsn: str, fairness: JobQueueFairness | None) -> float:
-    """The median of claims, in milliseconds, one after the other; each job is completed before the next claim."""
-    took: list[float] = []
-    async with open_postgres(dsn, fairness=fairness) as adapters:
-        for position in range(WARM_UP + CLAIMS):
-            started = time.perf_counter()
-            job = await adapters.job_queue.dequeue()
-            if position >= WARM_UP:
-                took.append((time.perf_counter() - started) * 1000)
-            assert job is not None
-            await adapters.job_queue.complete(job.job_id, job.fence)
-    connection = await asyncpg.connect(dsn)
-    await connection.execute("UPDATE job_queue SET status = 'PENDING', attempt = 0 WHERE status = 'COMPLETED'")
-    await connection.execute("VACUUM job_queue")
-    await connection.close()
-    return percentile(took, 0.5)
 
 
 async def rate(dsn: str, fairness: JobQueueFairness | None) -> float:
@@ -78,21 +58,13 @@ async def p8(databases: Databases, repetitions: int) -> None:
         "50,000 in 10,000 groups": ("<= 2", ({"number": 50_000, "group": "'g' || n % 10000"},)),
         "100,000 of a full group at the head": ("<= 2", (hundred, flood, running)),
     }
-    plain = await databases.filled(hundred)
+    # With a full group at the head a claim without a cap would take of that; it is measured without the flood.
+    plain = Claimer(await databases.filled(hundred))
     for name, (goal, rows) in states.items():
-        dsn = await databases.filled(*rows)
-        # With a full group at the head a claim without a cap would take of that; it is measured without the flood.
-        medians = await in_turns(
-            {
-                "plain": lambda: latency(plain, None),
-                "fair": lambda dsn=dsn: latency(dsn, FAIRNESS),
-            },
-            repetitions,
-        )
-        detail = f"p50 {medians['fair']:.3f} / {medians['plain']:.3f} ms"
-        say("P8", f"{name} / without a cap", medians["fair"] / medians["plain"], goal, detail)
-    fair = await databases.filled({"number": 60_000 * repetitions, "group": "'g' || n % 100"})
+        fair = Claimer(await databases.filled(*rows), fairness=FAIRNESS)
+        await compare("P8", f"{name} / without a cap", goal, plain, fair, repetitions)
+    capped = await databases.filled({"number": 60_000 * repetitions, "group": "'g' || n % 100"})
     unfair = await databases.filled({"number": 60_000 * repetitions, "group": "'g' || n % 100"})
-    rates = await in_turns({"fair": lambda: rate(fair, FAIRNESS), "unfair": lambda: rate(unfair, None)}, repetitions)
+    rates = await in_turns({"fair": lambda: rate(capped, FAIRNESS), "unfair": lambda: rate(unfair, None)}, repetitions)
     detail = f"{rates['fair']:.0f} / {rates['unfair']:.0f} jobs/s"
     say("P8", "8 claimers, the cap held / without a cap", rates["fair"] / rates["unfair"], ">= 0.6", detail)

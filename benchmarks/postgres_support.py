@@ -8,13 +8,16 @@ import re
 import shutil
 import statistics
 import tempfile
+import time
 from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, cast
 
 import asyncpg
 
+from workflow_adapters import JobQueueFairness, ServedDefinition
 from workflow_adapters.postgres.bundle import open_postgres
 from workflow_adapters.postgres.database import PostgresDatabase
 from workflow_adapters.postgres.detect import PostgresFacts
@@ -24,6 +27,8 @@ from workflow_adapters.postgres.style import PostgresStyle
 from workflow_adapters.sql.statement import Statement
 
 STYLE = PostgresStyle("public", "Status")
+CLAIMS = 300
+WARM_UP = 20
 
 
 class Databases:
@@ -54,6 +59,7 @@ async def fill(  # noqa: PLR0913 - a parameter for each column that a flood may 
     status: str = "PENDING",
     priority: int = 5,
     workflow: str = "'w'",
+    version: str = "NULL",
     group: str = "NULL",
     due_at: str = "NULL",
     year: int = 2024,
@@ -69,7 +75,9 @@ async def fill(  # noqa: PLR0913 - a parameter for each column that a flood may 
             '{prefix}' || lpad(n::text, 9, '0'), at, at, '{prefix}-' || n, 's', '{status}', {priority},
             CASE WHEN '{status}' = 'PENDING' THEN 0 ELSE 1 END,
             CASE WHEN '{status}' <> 'PENDING' THEN at END, CASE WHEN '{status}' = 'RUNNING' THEN at END, {due_at},
-            jsonb_strip_nulls(jsonb_build_object('_workflowId', {workflow}, '_groupKey', {group}))
+            jsonb_strip_nulls(
+                jsonb_build_object('_workflowId', {workflow}, '_definitionVersion', {version}, '_groupKey', {group})
+            )
         FROM generate_series(1, {number}) AS n, LATERAL (
             SELECT timestamp '{year}-01-01' + n * interval '1 ms'
         ) AS stamp (at)
@@ -137,6 +145,52 @@ async def in_turns(variants: dict[str, Callable[[], Awaitable[float]]], repetiti
         for name in random.sample(list(variants), len(variants)):
             results[name].append(await variants[name]())
     return {name: statistics.median(each) for name, each in results.items()}
+
+
+@dataclass(frozen=True)
+class Claimer:
+    """Somebody who claims from a database."""
+
+    dsn: str
+    serves: Sequence[ServedDefinition] | None = None
+    fairness: JobQueueFairness | None = None
+
+
+async def latencies(first: Claimer, second: Claimer, claims: int) -> tuple[list[float], list[float]]:
+    """Milliseconds of each claim. The two take turns claim by claim, so that whatever else goes on meets both alike.
+
+    Each job is completed before the next claim, and all are as before afterwards.
+    """
+    took: tuple[list[float], list[float]] = ([], [])
+    async with (
+        open_postgres(first.dsn, fairness=first.fairness, wake_ups=False) as one,
+        open_postgres(second.dsn, fairness=second.fairness, wake_ups=False) as other,
+    ):
+        for position in range(WARM_UP + claims):
+            for adapters, claimer, into in ((one, first, took[0]), (other, second, took[1])):
+                started = time.perf_counter()
+                job = await adapters.job_queue.dequeue(claimer.serves)
+                if position >= WARM_UP:
+                    into.append((time.perf_counter() - started) * 1000)
+                assert job is not None
+                await adapters.job_queue.complete(job.job_id, job.fence)
+    for dsn in {first.dsn, second.dsn}:
+        connection = await asyncpg.connect(dsn)
+        await connection.execute("UPDATE job_queue SET status = 'PENDING', attempt = 0 WHERE status = 'COMPLETED'")
+        await connection.execute("VACUUM job_queue")
+        await connection.close()
+    return took
+
+
+async def compare(line: str, what: str, goal: str, plain: Claimer, other: Claimer, repetitions: int) -> None:
+    """Say how much longer the other's claims take."""
+    took: tuple[list[float], list[float]] = ([], [])
+    for _ in range(repetitions):
+        for into, some in zip(took, await latencies(plain, other, CLAIMS), strict=True):
+            into.extend(some)
+    p50, p99 = ((percentile(took[1], share), percentile(took[0], share)) for share in (0.5, 0.99))
+    detail = f"p50 {p50[0]:.3f} / {p50[1]:.3f} ms, p99 ratio {p99[0] / p99[1]:.2f}"
+    say(line, what, p50[0] / p50[1], goal, detail)
 
 
 def percentile(values: Sequence[float], share: float) -> float:

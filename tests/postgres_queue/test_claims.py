@@ -41,6 +41,14 @@ async def test_every_job_is_claimed_once(dsn: str, serves: list[ServedDefinition
     assert set(Counter(claimed).values()) == {1}
 
 
+async def test_a_batch_may_be_larger_than_one_statement_takes(dsn: str) -> None:
+    async with open_postgres(dsn) as adapters:
+        await adapters.job_queue.enqueue_parallel(jobs(600))
+        taken = await adapters.job_queue.dequeue_many(1000)
+        assert [job.stage_id for job in sorted(taken, key=lambda job: job.job_id)] == [f"s{n:05}" for n in range(600)]
+        assert await adapters.job_queue.dequeue_many(1000) == []
+
+
 async def test_claims_that_are_still_open_are_passed_by(dsn: str) -> None:
     async with open_postgres(dsn) as adapters:
         await adapters.job_queue.enqueue_parallel(jobs(60))
@@ -124,8 +132,7 @@ async def test_batches_that_were_cancelled_half_way_are_given_back(own: str, mon
             calls += 1
             if calls == 2:
                 raise asyncio.CancelledError
-            # A batch is one statement as long as it is not too large.
-            return (await claim_some(*arguments))._replace(looks_again=True)
+            return await claim_some(*arguments)
 
         monkeypatch.setattr(queue, "_claim_some", second_time_cancelled)
         with pytest.raises(asyncio.CancelledError):

@@ -112,12 +112,9 @@ _TAKE: Final[LiteralString] = f"""
     {CLAIMED},"""
 
 
-def take(window: int, looked_at: LiteralString = "candidate") -> LiteralString:
-    """Lock and take candidates, and answer.
-
-    A candidate without an id says that fewer were taken than wanted, and there may be more than was looked at.
-    """
-    return f"""{_TAKE}
+def seen_or_more(window: int, looked_at: LiteralString) -> LiteralString:
+    """The same, and a candidate without an id where fewer were taken than wanted and more may be behind the window."""
+    return f"""
     seen AS (
         (
             SELECT id, priority, "createdAt", turn
@@ -127,8 +124,12 @@ def take(window: int, looked_at: LiteralString = "candidate") -> LiteralString:
         UNION ALL
         SELECT '', NULL, NULL, NULL
         WHERE (SELECT count(*) FROM picked) < $2::int AND (SELECT count(*) FROM {looked_at}) >= {number(window)}
-    )
-    {ANSWER}"""
+    )"""
+
+
+def take(window: int, looked_at: LiteralString = "candidate") -> LiteralString:
+    """Lock and take candidates, and answer."""
+    return f"{_TAKE}{seen_or_more(window, looked_at)}{ANSWER}"
 
 
 def claim_any(worker_id: str, limit: int, lookahead: int, window: int) -> Statement:

@@ -20,7 +20,7 @@ from collections.abc import Sequence
 from functools import cache
 from typing import LiteralString
 
-from workflow_adapters.postgres.claims import ANSWER, CLAIMED, CLOCK, LOCKED, number
+from workflow_adapters.postgres.claims import ANSWER, CLAIMED, CLOCK, LOCKED, number, seen_or_more
 from workflow_adapters.postgres.schema.job_queue import (
     DATED,
     DUE_AT,
@@ -82,22 +82,6 @@ def take_in_turn(cap: int) -> LiteralString:
     {CLAIMED}"""
 
 
-def _answer_of_head(window: int) -> LiteralString:
-    """A candidate without an id says that fewer were taken than wanted, and there may be more than was looked at."""
-    return f"""
-    seen AS (
-        (
-            SELECT id, priority, "createdAt", turn
-            FROM candidate
-            LIMIT (SELECT CASE WHEN EXISTS (SELECT FROM picked) THEN $3::int ELSE greatest($3::int, 1) END)
-        )
-        UNION ALL
-        SELECT '', NULL, NULL, NULL
-        WHERE (SELECT count(*) FROM picked) < $2::int AND (SELECT count(*) FROM head) >= {number(window)}
-    )
-    {ANSWER}"""
-
-
 def claim_any_fairly(worker_id: str, limit: int, lookahead: int, window: int, cap: int) -> Statement:
     """Whatever is due and has room, of the first `window` jobs without a date and the first ones that have one."""
     return Statement(_claim_any_fairly(window, cap), (worker_id, limit, lookahead))
@@ -136,7 +120,8 @@ def _claim_any_fairly(window: int, cap: int) -> LiteralString:
             SELECT * FROM head WHERE "nextPollAt" IS NULL OR "nextPollAt" <= (SELECT now FROM clock)
         ),
         {take_in_turn(cap)},
-        {_answer_of_head(window)}
+        {seen_or_more(window, "head")}
+        {ANSWER}
         """
 
 
@@ -184,5 +169,6 @@ def _claim_served_fairly(window: int, cap: int) -> LiteralString:
             SELECT * FROM head WHERE "nextPollAt" IS NULL OR "nextPollAt" <= (SELECT now FROM clock)
         ),
         {take_in_turn(cap)},
-        {_answer_of_head(window)}
+        {seen_or_more(window, "head")}
+        {ANSWER}
         """

@@ -49,9 +49,10 @@ class PostgresJobClaims(JobPort):
         taken: list[DequeueResult] = []
         try:
             while len(taken) < limit:
-                answer = await self._claim_some(min(limit - len(taken), _BATCH), served)
+                wanted = min(limit - len(taken), _BATCH)
+                answer = await self._claim_some(wanted, served)
                 taken += answer.jobs
-                if not answer.again:
+                if len(answer.jobs) < wanted and not answer.again:
                     break
         except BackendBusyError:
             if not taken:
