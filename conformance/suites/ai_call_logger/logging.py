@@ -161,8 +161,10 @@ async def order(ctx: Context[AICallLogger]) -> None:
         ctx.adapter.log_call(call(prompt=str(number)))
         if number % 10 == 0:
             await ctx.advance(timedelta(seconds=1))
+    await ctx.advance(timedelta(hours=-1))
+    ctx.adapter.log_call(call(prompt="early"))
     listed = [one.prompt for one in await _listed(ctx)]
-    ctx.expect("prompts", listed).equals([str(number) for number in range(25)])
+    ctx.expect("prompts", listed).equals(["early", *(str(number) for number in range(25))])
 
 
 @clause(

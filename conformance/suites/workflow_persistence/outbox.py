@@ -126,11 +126,13 @@ async def nothing(ctx: Context[WorkflowPersistence]) -> None:
 async def after_published_ones(ctx: Context[WorkflowPersistence]) -> None:
     run_id = ctx.new_id("run")
     await ctx.adapter.append_outbox_events([event(run_id), event(run_id)])
-    first, second = await _unpublished(ctx, run_id)
-    await ctx.adapter.mark_outbox_events_published([first.id])
-    await ctx.adapter.move_outbox_event_to_dlq(second.id)
+    await ctx.adapter.mark_outbox_events_published([one.id for one in await _unpublished(ctx, run_id)])
     await ctx.adapter.append_outbox_events([event(run_id)])
-    ctx.expect("sequences that are unpublished", await _sequences(ctx, run_id)).equals([3])
+    ctx.expect("sequences after published ones", await _sequences(ctx, run_id)).equals([3])
+    [third] = await _unpublished(ctx, run_id)
+    await ctx.adapter.move_outbox_event_to_dlq(third.id)
+    await ctx.adapter.append_outbox_events([event(run_id)])
+    ctx.expect("sequences after a dead letter", await _sequences(ctx, run_id)).equals([4])
 
 
 @clause(

@@ -85,10 +85,10 @@ async def limit(ctx: Context[WorkflowPersistence]) -> None:
 )
 async def racing(ctx: Context[WorkflowPersistence]) -> None:
     adapters = await ctx.instances(3) * 2
-    runs = await _append(ctx, 12, 6)
+    runs = await _append(ctx, 24, 6)
     taken: list[tuple[str, int]] = []
-    for _ in range(4):
-        for claimed in await ctx.together(*(lambda a=one: a.claim_unpublished_outbox_events(5) for one in adapters)):
+    for _ in range(12):
+        for claimed in await ctx.together(*(lambda a=one: a.claim_unpublished_outbox_events(2) for one in adapters)):
             taken += _places(claimed)
     while claimed := await ctx.adapter.claim_unpublished_outbox_events():
         taken += _places(claimed)

@@ -64,10 +64,12 @@ async def round_robin(ctx: Context[WorkflowPersistence]) -> None:
     after=["WP-FLUSH-05"],
 )
 async def rotation(ctx: Context[WorkflowPersistence]) -> None:
-    runs = await _append(ctx, 4, 3)
-    served = [(await ctx.adapter.claim_unpublished_outbox_events(1))[0].workflow_run_id for _ in range(8)]
+    runs = await _append(ctx, 4, 4)
+    served = [(await ctx.adapter.claim_unpublished_outbox_events(1))[0].workflow_run_id for _ in range(9)]
     ctx.expect("runs served by the first four claims", sorted(served[:4])).equals(runs)
-    ctx.expect("runs served by the next four claims", served[4:]).equals(served[:4])
+    ctx.expect("runs served by the next four claims", served[4:8]).equals(served[:4])
+    rest = await ctx.adapter.claim_unpublished_outbox_events()
+    ctx.expect("events of one claim of all that is left", rest).has_length(7)
 
 
 @clause(

@@ -63,7 +63,7 @@ async def returns_the_value(ctx: Context[WorkflowPersistence]) -> None:
     after=["WP-TX-01", "WP-TX-02"],
 )
 async def rolls_back(ctx: Context[WorkflowPersistence]) -> None:
-    stored = await new_run(ctx)
+    stored, other = await new_run(ctx), await ctx.second()
     for error in (Broken("x"), _Killed("x")):
         run_id = ctx.new_id("run")
 
@@ -77,6 +77,7 @@ async def rolls_back(ctx: Context[WorkflowPersistence]) -> None:
             await ctx.adapter.with_transaction(work)
         ctx.expect("the error is the one that was raised", raised.error is error).is_true()
         ctx.expect("the run created", await ctx.adapter.get_run(run_id)).is_none()
+        ctx.expect("a run created by another adapter", (await other.create_run(run())).version).equals(1)
         ctx.expect("the run updated", await run_of(ctx, stored.id)).equals(stored)
         ctx.expect("annotations", await ctx.adapter.list_annotations(stored.id)).is_empty()
 
@@ -168,13 +169,14 @@ async def after_its_end(ctx: Context[WorkflowPersistence]) -> None:
     after=["WP-TX-03"],
 )
 async def cancelled(ctx: Context[WorkflowPersistence]) -> None:
-    run_id = ctx.new_id("run")
+    run_id, other = ctx.new_id("run"), await ctx.second()
     with anyio.CancelScope() as scope:
         async with ctx.adapter.transaction() as tx:
             await tx.create_run(run(id=run_id))
             scope.cancel()
             await anyio.sleep_forever()
     ctx.expect("the run created", await ctx.adapter.get_run(run_id)).is_none()
+    ctx.expect("a run created by another adapter", (await other.create_run(run())).version).equals(1)
     ctx.expect("a run created afterwards", (await new_run(ctx, id=run_id)).version).equals(1)
 
 
