@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import selectors
 import signal
 import time
@@ -22,6 +23,7 @@ ALL_SECONDS: Final = 600.0
 _SEED: Final = 1
 # Clauses are timed for a machine that has nothing else to do.
 _TIME_SCALE: Final = 3.0
+_ACCIDENT: Final = re.compile(r"could not go on|raised (Attribute|Type|Name|UnboundLocal|Import)Error\(")
 _LOADED: Final = {
     "memory": ("workflow_adapters.memory.bundle",),
     "sqlite": ("workflow_adapters.sqlite.bundle",),
@@ -199,5 +201,5 @@ def _with_prerequisites(registry: Any, clauses: Sequence[str]) -> set[str]:
 def _as_json(result: Any) -> Mapping[str, Any]:
     failure = result.failure
     said = result.reason or "" if failure is None else failure.contradiction
-    accident = failure is not None and failure.trace is not None and "could not go on" in said
+    accident = failure is not None and _ACCIDENT.search(said) is not None
     return {"clause": result.clause_id, "outcome": result.outcome.value, "said": said, "accident": accident}

@@ -145,7 +145,9 @@ async def racing_for_an_id(ctx: Context[WorkflowPersistence]) -> None:
     hints=["None, no exception."],
 )
 async def unknown(ctx: Context[WorkflowPersistence]) -> None:
-    ctx.expect("get_run of an unknown id", await ctx.adapter.get_run(ctx.new_id("no-run"))).is_none()
+    stored = (await new_run(ctx)).id
+    for unknown_id in (ctx.new_id("no-run"), stored[:-1], stored.upper()):
+        ctx.expect(f"get_run of {unknown_id}", await ctx.adapter.get_run(unknown_id)).is_none()
 
 
 @clause(
