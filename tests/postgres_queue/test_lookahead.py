@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+from datetime import UTC, datetime
 
 import pytest
 
+from tests.postgres_queue.support import a_job
+from workflow_adapters import ServedDefinition
 from workflow_adapters.postgres.claim_answer import ClaimAnswer, Seen
 from workflow_adapters.postgres.lookahead import ClaimMemory, Lookahead
 
@@ -88,14 +91,49 @@ def test_where_nothing_was_to_be_had_nothing_is_put_back(time: Time) -> None:
     assert ids(lookahead, 10) == list("fgh")
 
 
-def test_a_new_job_goes_before_those_of_lower_priority(time: Time) -> None:
+def test_new_jobs_stand_behind_those_of_their_priority(time: Time) -> None:
     lookahead = used_to_costly_looks(time)
-    lookahead.looked(answer("a", "b", milliseconds=5, priority=5)._replace(seen=seen("a") + seen("b", priority=1)))
-    lookahead.came_new(5)
-    assert ids(lookahead) == ["a"]
-    lookahead.looked(answer("a", milliseconds=5))
-    lookahead.came_new(9)
+    lookahead.looked(answer(milliseconds=5)._replace(seen=seen("a", "b") + seen("z", priority=1)))
+    lookahead.came_new(seen("urgent", priority=9) + seen("c", "d") + seen("last", priority=1))
+    assert ids(lookahead, 10) == ["urgent", "a", "b", "c", "d", "z", "last"]
+
+
+def test_new_jobs_are_not_taken_before_what_was_not_seen(time: Time) -> None:
+    lookahead = used_to_costly_looks(time)
+    some = [f"{number:03}" for number in range(250)]
+    lookahead.looked(answer(*some, milliseconds=5))
+    lookahead.came_new(seen("urgent", priority=9) + seen("behind") + seen("last", priority=1))
+    assert ids(lookahead, 1000) == ["urgent", *some]
+    lookahead.looked(answer(*some, milliseconds=5))
+    recall = lookahead.recall(1000)
+    assert recall is not None
+    lookahead.came_new(seen("behind"))
     assert ids(lookahead) is None
+
+
+def test_new_jobs_are_for_who_serves_them_and_when_they_are_due(time: Time) -> None:
+    memory = ClaimMemory(time)
+    serves = (ServedDefinition(workflow_id="w", version="v"),)
+    for lookahead in (memory.of(None), memory.of(serves)):
+        lookahead.looked(answer(costly=True))
+    memory.came_new(
+        [
+            ("a", a_job()),
+            ("b", a_job(definition_version="v")),
+            ("c", a_job(definition_version="other")),
+            ("d", a_job(workflow_id="x")),
+            ("e", a_job(scheduled_for=datetime(2999, 1, 1, tzinfo=UTC))),
+        ]
+    )
+    assert ids(memory.of(None), 10) == ["a", "b", "c", "d"]
+    assert ids(memory.of(serves), 10) == ["a", "b"]
+
+
+def test_a_job_that_came_back_is_looked_for_at_once_unless_looks_are_costly(time: Time) -> None:
+    lookahead = Lookahead(time)
+    lookahead.looked(answer("a", costly=True))
+    lookahead.came_back()
+    assert lookahead.recall(1) is None
 
 
 def test_a_job_that_came_back_is_looked_for_soon(time: Time) -> None:
@@ -146,11 +184,11 @@ def test_room_is_remembered_only_as_long_as_the_rest(time: Time) -> None:
 
 def test_sets_of_lanes_are_apart_and_not_without_number(time: Time) -> None:
     memory = ClaimMemory(time)
-    assert memory.of("a") is memory.of("a")
-    first = memory.of("a")
+    assert memory.of(()) is memory.of(())
+    first = memory.of(())
     for number in range(40):
-        memory.of(number)
-    assert memory.of("a") is not first
+        memory.of((ServedDefinition(workflow_id=f"w{number}", version="v"),))
+    assert memory.of(()) is not first
 
 
 @pytest.mark.asyncio

@@ -61,7 +61,7 @@ class PostgresJobQueue(PostgresJobAcks, PostgresJobBatches, PostgresJobClaims, P
             ),
         )
         await self._database.write(lambda: none(statement), single=True)
-        self._settings.memory.came_new(max(job.priority for job in jobs))
+        self._settings.memory.came_new(list(survivors.values()))
         self._announce(job.scheduled_for for _, job in survivors.values())
         return [survivors[job.workflow_run_id, job.stage_id][0] for job in jobs]
 

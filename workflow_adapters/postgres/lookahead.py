@@ -10,18 +10,25 @@ claims is exact.
 
 from __future__ import annotations
 
+import math
 import time
 from collections import OrderedDict, deque
-from collections.abc import Callable, Generator, Iterable
+from collections.abc import Callable, Generator, Iterable, Sequence
 from contextlib import contextmanager
+from datetime import UTC, datetime
 from typing import Final, NamedTuple, TypeAlias
 
 import anyio
 
+from workflow_adapters.inputs.job_queue import EnqueueJobInput
+from workflow_adapters.inputs.runs import ServedDefinition
+from workflow_adapters.payloads import is_served
 from workflow_adapters.postgres.claim_answer import ClaimAnswer, Seen
 
 Part: TypeAlias = tuple[str, str]
 """A lane and a group."""
+
+Serves: TypeAlias = "tuple[ServedDefinition, ...] | None"
 
 _LEAST: Final = 250
 _MOST: Final = 1000
@@ -56,6 +63,7 @@ class Lookahead:
         self._expires_at = 0.0
         self._costly_in_a_row = 0
         self._remembers = False
+        self._saw_all = False
         self._size = _LEAST
         self._looking = 0
         self._look_ended: anyio.Event | None = None
@@ -70,9 +78,13 @@ class Lookahead:
         """How many candidates a costly look is to tell of."""
         return self._size
 
+    @property
+    def is_in_use(self) -> bool:
+        return self._now() < self._expires_at
+
     def recall(self, limit: int) -> Recall | None:
         """Take out candidates for a claim; None when it is time to look, or nothing is left."""
-        if self._now() >= self._expires_at:
+        if not self.is_in_use:
             self._forget()
             self._size = _LEAST
             return None
@@ -127,19 +139,31 @@ class Lookahead:
         self._expires_at = self._looked_at
         if self._remembers:
             self._ids.extend(answer.seen)
+            self._saw_all = len(answer.seen) + len(answer.jobs) < self._size
             self._expires_at += min(max(10 * self._cost, _SHORTEST), _LONGEST)
 
     def came_back(self) -> None:
-        """A job that was claimed once can be had again, perhaps before those that were seen: look soon."""
-        self._expires_at = min(self._expires_at, self._looked_at + 10 * self._cost)
+        """A job that was claimed once can be had again, perhaps before those that were seen: look, or look soon."""
+        again_at = self._looked_at + 10 * self._cost if self.is_costly else self._now()
+        self._expires_at = min(self._expires_at, again_at)
 
-    def came_new(self, priority: int) -> None:
-        """A job was enqueued. It stands behind those of its priority and before those of a lower one."""
-        while self._ids and self._ids[-1].priority < priority:
-            self._ids.pop()
+    def came_new(self, jobs: Sequence[Seen]) -> None:
+        """Jobs were enqueued, in this order. They stand behind those of their priority and before those of a lower one.
+
+        Where there are more jobs than were seen, new ones may not be first of what is left.
+        """
+        seen = list(self._ids)
+        last = -math.inf if self._saw_all else seen[-1].priority if seen else math.inf
+        new = [job for job in jobs if job.priority > last]
+        if not new:
+            return
+        # Sorting leaves those of one priority as they are: what was seen first.
+        merged = sorted(seen + new, key=lambda job: -job.priority)
+        self._saw_all = self._saw_all and len(merged) <= _MOST
+        self._ids = deque(merged[:_MOST])
 
     def made_room(self, part: Part) -> None:
-        if self._now() < self._expires_at:
+        if self.is_in_use:
             self._parts.append(part)
 
     def _forget(self) -> None:
@@ -152,15 +176,15 @@ class ClaimMemory:
 
     def __init__(self, now: Callable[[], float] = time.monotonic) -> None:
         self._now = now
-        self._lookaheads: OrderedDict[object, Lookahead] = OrderedDict()
+        self._lookaheads: OrderedDict[Serves, Lookahead] = OrderedDict()
         self._running: OrderedDict[str, Part] = OrderedDict()
 
-    def of(self, lanes: object) -> Lookahead:
-        lookahead = self._lookaheads.get(lanes)
+    def of(self, serves: Serves) -> Lookahead:
+        lookahead = self._lookaheads.get(serves)
         if lookahead is None:
             if len(self._lookaheads) >= _MOST_LANE_SETS:
                 self._lookaheads.popitem(last=False)
-            lookahead = self._lookaheads[lanes] = Lookahead(self._now)
+            lookahead = self._lookaheads[serves] = Lookahead(self._now)
         return lookahead
 
     def claimed(self, job_id: str, part: Part) -> None:
@@ -179,6 +203,16 @@ class ClaimMemory:
         for lookahead in self._lookaheads.values():
             lookahead.came_back()
 
-    def came_new(self, priority: int) -> None:
-        for lookahead in self._lookaheads.values():
-            lookahead.came_new(priority)
+    def came_new(self, jobs: Sequence[tuple[str, EnqueueJobInput]]) -> None:
+        """Jobs were enqueued under these ids."""
+        now = datetime.now(UTC)
+        for serves, lookahead in self._lookaheads.items():
+            if lookahead.is_in_use:
+                lookahead.came_new(
+                    [
+                        Seen(id=job_id, priority=job.priority, turn=None)
+                        for job_id, job in jobs
+                        if (job.scheduled_for is None or job.scheduled_for <= now)
+                        and is_served(job.workflow_id, job.definition_version, serves)
+                    ]
+                )
