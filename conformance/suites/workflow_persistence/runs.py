@@ -146,7 +146,11 @@ async def racing_for_an_id(ctx: Context[WorkflowPersistence]) -> None:
 )
 async def unknown(ctx: Context[WorkflowPersistence]) -> None:
     stored = (await new_run(ctx)).id
-    unknown_ids = {"an unknown id": ctx.new_id("no-run"), "half an id": stored[:-1], "an id in capitals": stored.upper()}
+    unknown_ids = {
+        "an unknown id": ctx.new_id("no-run"),
+        "half an id": stored[:-1],
+        "an id in capitals": stored.upper(),
+    }
     for shown, unknown_id in unknown_ids.items():
         ctx.expect(f"get_run of {shown}", await ctx.adapter.get_run(unknown_id)).is_none()
 
