@@ -1,8 +1,9 @@
 """A process that claims under a cap and does everything to its jobs that can be done, for some seconds.
 
-    python -m tests.postgres_queue.hammer DSN SECONDS CAP GROUP_BY
+    python -m tests.postgres_queue.hammer DSN SECONDS CAP GROUP_BY COSTLY_MS
 
-It says at the end how many jobs it claimed, and which errors it met how often.
+A look that takes longer than COSTLY_MS is a costly one: with 0 all are, as on a server that has much to do. It says at
+the end how many jobs it claimed, and which errors it met how often.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from datetime import UTC, datetime, timedelta
 
 from tests.postgres_queue.support import a_job
 from workflow_adapters import EnqueueJobInput, JobQueueFairness, RetryBackoff
+from workflow_adapters.postgres import lookahead
 from workflow_adapters.postgres.bundle import open_postgres
 from workflow_adapters.postgres.job_queue import PostgresJobQueue
 from workflow_adapters.records.job_queue import DequeueResult
@@ -89,4 +91,5 @@ async def main(dsn: str, seconds: float, cap: int, group_by: str) -> None:
 
 
 if __name__ == "__main__":
+    lookahead._COSTLY_MS = float(sys.argv[5])
     asyncio.run(main(sys.argv[1], float(sys.argv[2]), int(sys.argv[3]), sys.argv[4]))

@@ -28,6 +28,9 @@ Serves = Sequence[ServedDefinition] | None
 class Looks(ABC):
     """The statements of one claimer."""
 
+    remembers = True
+    """Whether `known` can be asked: a claim of what was seen keeps every rule that a look keeps."""
+
     def __init__(self, database: PostgresDatabase, worker_id: str, serves: Serves) -> None:
         self._database = database
         self._worker_id = worker_id
@@ -89,7 +92,12 @@ class ReferenceLooks(Looks):
 
 
 class ReferenceFairLooks(Looks):
-    """With a cap, where neither lanes nor groups are stored with the job: in a transaction, one claim at a time."""
+    """With a cap, where neither lanes nor groups are stored with the job: in a transaction, one claim at a time.
+
+    Nothing is remembered: of a job seen before, neither its group nor the room in it can be told by its row.
+    """
+
+    remembers = False
 
     def __init__(
         self,

@@ -24,7 +24,7 @@ from workflow_adapters.records.job_queue import DequeueResult
 from workflow_adapters.sql.results import none
 from workflow_adapters.sql.statement import Statement
 
-_ATTEMPTS: Final = 25
+_LONGEST_TRY: Final = 2.0
 _PATIENCE: Final = 8
 _BATCH: Final = 250
 # A window holds what other claimers may have locked besides what is wanted; each is a text, and a plan, of its own.
@@ -69,7 +69,7 @@ class PostgresJobClaims(JobPort):
         looks = looks_for(self._database, settings.worker_id.value, serves, settings.fairness, owned=facts.owned)
         lookahead = settings.memory.of(serves)
         answer = await self._claim_seen(limit, looks, lookahead)
-        if answer is None and await lookahead.wait_for_look():
+        if answer is None and looks.remembers and await lookahead.wait_for_look():
             answer = await self._claim_seen(limit, looks, lookahead)
         if answer is None:
             with lookahead.looking():
@@ -81,7 +81,7 @@ class PostgresJobClaims(JobPort):
 
     async def _claim_seen(self, limit: int, looks: Looks, lookahead: Lookahead) -> ClaimAnswer | None:
         """Claim what an earlier look saw; None where there is no such thing, or it is not to be had any more."""
-        recall = lookahead.recall(limit)
+        recall = lookahead.recall(limit) if looks.remembers else None
         if recall is None:
             return None
         answer = await looks.known(limit, recall)
@@ -107,7 +107,9 @@ class PostgresJobClaims(JobPort):
 async def _look(limit: int, looks: Looks, lookahead: Lookahead) -> ClaimAnswer:
     """Look until something was taken, or there is nothing that nobody else has locked."""
     first: Seen | None = None
-    for attempt in range(_ATTEMPTS):
+    ends_at = anyio.current_time() + _LONGEST_TRY
+    attempt = 0
+    while True:
         # A batch leaves room for jobs that it could not lock. One job alone needs none.
         wanted = limit if attempt == 0 else 1
         answer = await looks.look(wanted, _window(limit, attempt), lookahead)
@@ -118,9 +120,11 @@ async def _look(limit: int, looks: Looks, lookahead: Lookahead) -> ClaimAnswer:
         patience = 1 if answer.seen[0].turn is None else _PATIENCE
         if answer.seen[0] == first and not answer.more and attempt >= patience:
             return answer
+        if anyio.current_time() >= ends_at:
+            raise BackendBusyError(f"jobs were claimed by others at each of {attempt + 1} attempts; try again")
         first = answer.seen[0]
-        await anyio.sleep(random.uniform(0, min(_LONGEST_PAUSE, 0.0005 * 2**attempt)))
-    raise BackendBusyError(f"jobs were claimed by others at each of {_ATTEMPTS} attempts; try again")
+        await anyio.sleep(random.uniform(0, min(_LONGEST_PAUSE, 0.0005 * 2 ** min(attempt, 7))))
+        attempt += 1
 
 
 def _window(limit: int, attempt: int) -> int:
