@@ -13,6 +13,7 @@ from workflow_adapters.records.job_queue import DequeueResult
 from workflow_adapters.runtime.backoff import Backoff
 from workflow_adapters.runtime.observation import Event, Observation
 from workflow_adapters.runtime.settings import WorkerSettings
+from workflow_adapters.runtime.task_groups import open_task_group
 
 
 class Claims:
@@ -64,7 +65,7 @@ class Claims:
             await self._wait_for_jobs(self._queue, rest)
 
     async def _wait_for_jobs(self, queue: SupportsWaiting, seconds: float) -> None:
-        async with anyio.create_task_group() as tasks:
+        async with open_task_group() as tasks:
 
             async def stop_waiting() -> None:
                 await self._stopping.wait()

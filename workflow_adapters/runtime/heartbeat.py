@@ -15,6 +15,7 @@ from workflow_adapters.ports.job_queue import JobQueue, SupportsHeartbeat
 from workflow_adapters.records.status import JobAckOutcome
 from workflow_adapters.runtime.leases import HeldLeases, Lease
 from workflow_adapters.runtime.observation import Event, Observation
+from workflow_adapters.runtime.task_groups import open_task_group
 
 QueueFactory = Callable[[], AbstractAsyncContextManager[JobQueue]]
 """Opens the same queue a second time, for the heartbeat thread's own event loop."""
@@ -67,7 +68,7 @@ class Heartbeat:
 
     async def run(self, *, beats: bool = True) -> None:
         """Run until cancelled. With `beats` False a thread does the beating and this only watches."""
-        async with anyio.create_task_group() as tasks:
+        async with open_task_group() as tasks:
             if beats:
                 tasks.start_soon(self._beat)
             # Beside the beats: while one of them waits for its answer, leases end as well.

@@ -22,6 +22,7 @@ from workflow_adapters.records.outbox import OutboxRecord
 from workflow_adapters.runtime.loop import Loop
 from workflow_adapters.runtime.observation import Event, Observation
 from workflow_adapters.runtime.outbox_emission import Emission, Retries
+from workflow_adapters.runtime.task_groups import open_task_group
 
 Sink = Callable[[OutboxRecord], Awaitable[None]]
 """Publishes one event; it returns when the event is safe elsewhere, and raises when it is not."""
@@ -106,7 +107,7 @@ class OutboxRelay(Loop):
         async def emit(run: list[OutboxRecord]) -> None:
             counts.append(await self._emission.emit_run(run, published, deadline))
 
-        async with anyio.create_task_group() as runs:
+        async with open_task_group() as runs:
             for _, run in groupby(events, key=lambda event: event.workflow_run_id):
                 runs.start_soon(emit, list(run))
         return sum(counts)

@@ -16,6 +16,7 @@ from workflow_adapters.runtime.outbox_relay import OutboxRelay, Sink
 from workflow_adapters.runtime.outcomes import Handler
 from workflow_adapters.runtime.purger import Purger, Retention
 from workflow_adapters.runtime.reaper import Reaper
+from workflow_adapters.runtime.task_groups import open_task_group
 from workflow_adapters.runtime.worker import Worker
 
 OpenAdapters = Callable[[], AbstractAsyncContextManager[Adapters]]
@@ -76,15 +77,15 @@ async def run_workflow_service(
         if chosen.migrate:
             await adapters.migrate()
         service = _build(adapters, handler, chosen)
-        failure: Exception | None = None
-        async with anyio.create_task_group() as tasks:
+        failure: BaseException | None = None
+        async with open_task_group() as tasks:
             for loop in service.loops:
                 await tasks.start(loop.run)
             worker_ended = anyio.Event()
             tasks.start_soon(_work, service.worker, worker_ended)
             try:
                 yield service
-            except Exception as error:  # noqa: BLE001  # raised again below, where no task group wraps it
+            except BaseException as error:  # noqa: BLE001  # raised again below, where no task group wraps it
                 failure = error
             finally:
                 await _stop(service, worker_ended)

@@ -18,6 +18,7 @@ from workflow_adapters.runtime.leases import HeldLeases, Lease
 from workflow_adapters.runtime.observation import Event, Observation
 from workflow_adapters.runtime.outcomes import Handler
 from workflow_adapters.runtime.settings import WorkerSettings
+from workflow_adapters.runtime.task_groups import open_task_group
 
 CANCELLED = float("-inf")
 """What anyio gives as the deadline of a cancelled scope."""
@@ -75,7 +76,7 @@ class Worker:
         self.observation.note(Event.WORKER_STARTED, "started")
         thread = self._start_thread()
         try:
-            async with anyio.create_task_group() as tasks:
+            async with open_task_group() as tasks:
                 heartbeat = Heartbeat(self._queue, self._leases, self._settings.beat_interval, self.observation)
                 tasks.start_soon(lambda: heartbeat.run(beats=thread is None))
                 task_status.started()
@@ -89,7 +90,7 @@ class Worker:
 
     async def _work(self, stopping: anyio.Event) -> None:
         draining = anyio.Event()
-        async with anyio.create_task_group() as jobs:
+        async with open_task_group() as jobs:
             self._jobs_scope = jobs.cancel_scope
             try:
                 await self._claim(jobs, stopping, draining)
@@ -123,7 +124,7 @@ class Worker:
             changed.set()
 
     async def _wait_for_room(self, stopping: anyio.Event) -> None:
-        async with anyio.create_task_group() as tasks:
+        async with open_task_group() as tasks:
 
             async def stop_waiting() -> None:
                 await stopping.wait()
