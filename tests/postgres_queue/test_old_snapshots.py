@@ -113,19 +113,16 @@ async def test_heartbeats_touch_no_index(own: str, raw: asyncpg.Connection) -> N
         for _ in range(5):
             await queue.heartbeat([(job.job_id, job.fence) for job in held])
             await queue.touch_job(held[0].job_id)
-    updated, hot = await _updates(own)
-    assert updated == 50 + 5 * 51
-    # Claims touch indexes, and so do heartbeats that find no room in the page; with an index in their way, all would.
-    assert hot >= 3 * 51
-
-
-async def _updates(dsn: str) -> tuple[int, int]:
     rows = await query(
-        dsn,
+        own,
         """
-        SELECT n_tup_upd, n_tup_hot_upd
-        FROM pg_stat_user_tables, (SELECT pg_stat_force_next_flush()) flushed
+        SELECT n_tup_upd, n_tup_upd - n_tup_hot_upd, (to_jsonb(counts) ->> 'n_tup_newpage_upd')::int
+        FROM pg_stat_user_tables counts, (SELECT pg_stat_force_next_flush()) flushed
         WHERE relname = 'job_queue'
         """,
     )
-    return rows[0][0], rows[0][1]
+    updated, wrote_indexes, found_no_room = rows[0]
+    assert updated == 50 + 5 * 51
+    # Claims touch indexes, and so do heartbeats that find no room in the page; with an index in their way, all would.
+    # Postgres 15 does not count the latter; there is room at least once.
+    assert wrote_indexes <= 50 + (4 * 51 if found_no_room is None else found_no_room)
