@@ -173,12 +173,14 @@ async def stamped_into_metadata(ctx: Context[AICallLogger]) -> None:
 )
 async def racing(ctx: Context[AICallLogger]) -> None:
     loggers = await ctx.instances(3) * 2
-    results = [_result(f"r{number}") for number in range(40)]
+    # So many that each call is still at work when the others begin.
+    results = [_result(f"r{number}") for number in range(300)]
     orders = [results if place % 2 else results[::-1] for place in range(len(loggers))]
-    await ctx.together(
-        *(partial(logger.log_batch_results, "b", given) for logger, given in zip(loggers, orders, strict=True))
-    )
-    ctx.expect("calls and tokens", await _totals(ctx)).equals((40, 40))
+    for batch in ("a", "b", "c"):
+        await ctx.together(
+            *(partial(logger.log_batch_results, batch, given) for logger, given in zip(loggers, orders, strict=True))
+        )
+    ctx.expect("calls and tokens", await _totals(ctx)).equals((900, 900))
 
 
 @clause(

@@ -130,6 +130,7 @@ async def starts_now(ctx: Context[JobQueue]) -> None:
     await ctx.advance(HOUR)
     again = await claim(ctx)
     ctx.expect_now("started_at of the second claim", again.started_at)
+    ctx.expect("started_at of the second claim", again.started_at).is_at_least(claimed.started_at + HOUR)
     ctx.expect("locked_at", (await job_of(ctx, claimed.workflow_run_id)).locked_at).equals(again.started_at)
 
 

@@ -99,7 +99,8 @@ async def one_acknowledgement(ctx: Context[JobQueue]) -> None:
 async def same_pairs_in_opposite_order(ctx: Context[JobQueue]) -> None:
     other = await ctx.second()
     run_id = await ctx.new_run()
-    names = [f"stage-{number:02}" for number in range(30)]
+    # So many that each call is still at work when the other begins.
+    names = [f"stage-{number:03}" for number in range(400)]
     for _ in range(4):
         forwards = [job(run_id, name) for name in names]
         backwards = forwards[::-1]

@@ -29,10 +29,13 @@ _LONG: Final = timedelta(minutes=10)
     after=["JQ-ENQ-01"],
 )
 async def due_already(ctx: Context[JobQueue]) -> None:
-    for date in (None, ctx.now() - HOUR):
-        run_id = await enqueue_one(ctx, scheduled_for=date)
-        ctx.expect("the answer", await ctx.capability(SupportsWaiting).wait_for_jobs(_LONG)).is_true()
-        await ctx.adapter.cancel_by_run(run_id)
+    other = await ctx.second()
+    for enqueuing in (ctx.adapter, other):
+        for date in (None, ctx.now() - HOUR):
+            run_id = await ctx.new_run()
+            await enqueuing.enqueue_parallel([job(run_id, scheduled_for=date)])
+            ctx.expect("the answer", await ctx.capability(SupportsWaiting).wait_for_jobs(_LONG)).is_true()
+            await ctx.adapter.cancel_by_run(run_id)
 
 
 @clause(
