@@ -8,7 +8,7 @@ import sys
 from collections.abc import Sequence
 
 from tests.mutants.catalogue import BACKENDS, Mutant, mutants_of
-from tests.mutants.server import is_held, run_beside_postgres
+from tests.mutants.server import is_held, needs_postgres, run_beside_postgres
 from tests.mutants.trial import Verdict, listed, load, tried
 
 
@@ -38,7 +38,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("names", nargs="*", help="names of mutants, areas, or patterns of them; none means all")
     parser.add_argument("--jobs", type=int, default=2)
     given = parser.parse_args(arguments)
-    if given.backend == "postgres" and not is_held():
+    if needs_postgres(given.backend) and not is_held():
         return run_beside_postgres("tests.mutants", sys.argv[1:] if arguments is None else arguments)
     wanted = given.names or ["*"]
     chosen = [

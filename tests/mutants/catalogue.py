@@ -23,7 +23,15 @@ from typing import Final
 
 ROOT: Final = Path(__file__).parents[2]
 MUTANTS: Final = Path(__file__).parent
-BACKENDS: Final = ("memory", "sqlite", "postgres")
+BACKENDS: Final = {
+    "memory": "tests.conformance.backends:memory",
+    "sqlite": "tests.conformance.backends:sqlite",
+    "postgres": "tests.conformance.backends:postgres",
+    "postgres-reference": "tests.postgres.profiles:bare",
+    "postgres-unversioned": "tests.postgres.profiles:without_versions",
+    "postgres-new-york": "tests.postgres.profiles:new_york",
+}
+"""The directories that mutants are in, and the Specs that they are tried with."""
 
 _HEADER: Final = re.compile(r"== (?P<name>[a-z0-9-]+)(?P<race> \[race\])?")
 _KILLER: Final = re.compile(r"(?P<clause>(?:WP|JQ|SL|AI)-[A-Z]+-\d\d): ?(?P<words>.*)")

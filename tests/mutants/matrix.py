@@ -16,7 +16,7 @@ from tests.mutants import trial
 from tests.mutants.catalogue import BACKENDS, ROOT, Mutant, mutants_of
 from tests.mutants.page import page
 from tests.mutants.seen import Seen, fingerprint, is_current, must_clauses, proofs, read, write
-from tests.mutants.server import is_held, run_beside_postgres
+from tests.mutants.server import is_held, needs_postgres, run_beside_postgres
 
 PAGE: Final = ROOT / "docs" / "mutants.md"
 _OF_ONE_PORT: Final = re.compile(
@@ -87,7 +87,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--jobs", type=int, default=2)
     given = parser.parse_args(arguments)
     backends = given.backend or BACKENDS
-    if "postgres" in backends and not is_held():
+    if any(map(needs_postgres, backends)) and not is_held():
         return run_beside_postgres("tests.mutants.matrix", sys.argv[1:] if arguments is None else arguments)
     known = {mutant.key for backend in BACKENDS for mutant in mutants_of(backend)}
     seen = {name: value for name, value in read().items() if name in known}

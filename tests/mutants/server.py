@@ -16,6 +16,10 @@ _RUN: Final = "PYTEST_XDIST_TESTRUNUID"
 _HELD: Final = "MUTANTS_POSTGRES_HELD"
 
 
+def needs_postgres(backend: str) -> bool:
+    return backend.startswith("postgres")
+
+
 def is_held() -> bool:
     return _HELD in os.environ
 

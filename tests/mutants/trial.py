@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from importlib import import_module
 from typing import Any, Final, NoReturn
 
-from tests.mutants.catalogue import Mutant
+from tests.mutants.catalogue import BACKENDS, Mutant
 from tests.mutants.change import changed_sources, module_name
 from tests.mutants.importing import imports_of_ours, replace_modules
 
@@ -24,11 +24,6 @@ _SEED: Final = 1
 # Clauses are timed for a machine that has nothing else to do.
 _TIME_SCALE: Final = 3.0
 _ACCIDENT: Final = re.compile(r"could not go on|raised (Attribute|Type|Name|UnboundLocal|Import)Error\(")
-_LOADED: Final = {
-    "memory": ("workflow_adapters.memory.bundle",),
-    "sqlite": ("workflow_adapters.sqlite.bundle",),
-    "postgres": ("workflow_adapters.postgres.bundle",),
-}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,8 +61,9 @@ def load(backend: str) -> None:
     """Import what the children are going to need, once for all of them."""
     import_module("conformance.registry").load()
     import_module("conformance.runner")
-    import_module("tests.conformance.backends")
-    for name in ("anyio._backends._asyncio", *_LOADED[backend]):
+    import_module(BACKENDS[backend].partition(":")[0])
+    family = backend.partition("-")[0]
+    for name in ("anyio._backends._asyncio", f"workflow_adapters.{family}.bundle"):
         import_module(name)
     imports_of_ours()
 
@@ -164,7 +160,8 @@ def _verdicts(task: Task) -> list[Mapping[str, Any]]:
     if task.one_by_one:
         import_module("tests.mutants.one_by_one").arrange()
     verdicts: list[Mapping[str, Any]] = []
-    specs = getattr(import_module("tests.conformance.backends"), task.backend)
+    module, _, name = BACKENDS[task.backend].partition(":")
+    specs = getattr(import_module(module), name)
     ports = task.ports or tuple(dict.fromkeys(clause[:2] for clause in task.clauses))
     for port in ports:
         spec = next(spec for spec in specs if spec.port.value == port)

@@ -1,0 +1,51 @@
+"""What is published of the mutants is true of them as they are now."""
+
+from __future__ import annotations
+
+from conformance.registry import load
+from tests.mutants.catalogue import BACKENDS, mutants_of
+from tests.mutants.matrix import PAGE
+from tests.mutants.page import page
+from tests.mutants.seen import Seen, is_current, must_clauses, proofs, read
+
+MUTANTS = [mutant for backend in BACKENDS for mutant in mutants_of(backend)]
+SEEN = read()
+_AGAIN = "run: python -m tests.mutants.matrix"
+
+
+def test_all_clauses_were_tried_on_every_mutant() -> None:
+    assert {mutant.key for mutant in MUTANTS} == set(SEEN), _AGAIN
+    assert [mutant.key for mutant in MUTANTS if not is_current(mutant, SEEN)] == [], _AGAIN
+
+
+def test_every_mutant_was_killed_by_the_clauses_it_names() -> None:
+    named = {mutant.key: {killer.clause for killer in mutant.killers} for mutant in MUTANTS}
+    assert [key for key, clauses in named.items() if not clauses <= set(SEEN[key].fails)] == []
+
+
+def test_every_clause_that_binds_is_proven() -> None:
+    proven = proofs(SEEN)
+    assert [clause for clause in must_clauses() if clause not in proven] == []
+
+
+def test_no_race_is_seen_without_concurrency() -> None:
+    races = [mutant for mutant in MUTANTS if mutant.is_race]
+    assert len(races) > 30
+    assert [mutant.key for mutant in races if SEEN[mutant.key].fails_one_by_one] == []
+
+
+def test_the_page_shows_what_was_seen() -> None:
+    assert PAGE.read_text(encoding="utf-8") == page(SEEN), _AGAIN
+
+
+def test_a_mutant_that_most_clauses_see_proves_none() -> None:
+    mutant = MUTANTS[0]
+    clause = mutant.killers[0].clause
+    many = [each.id for each in load().clauses()][:11]
+
+    def proven_when(fails: list[str]) -> bool:
+        return clause in proofs({mutant.key: Seen(fingerprint="", fails=fails, says={})})
+
+    assert proven_when([clause])
+    assert not proven_when([clause, *many])
+    assert not proven_when(many[-1:])
