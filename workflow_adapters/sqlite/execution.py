@@ -9,7 +9,7 @@ from functools import partial
 from typing import Any, Final, Protocol, TypeVar
 
 from workflow_adapters.errors import SchemaError, WorkflowAdapterError
-from workflow_adapters.sql.statement import Operation
+from workflow_adapters.sql.statement import Operation, Statement
 from workflow_adapters.sqlite.check import check_schema
 from workflow_adapters.sqlite.errors import is_wrong_statement, translated
 from workflow_adapters.sqlite.patience import IMPATIENT, Patience, patiently
@@ -27,7 +27,7 @@ def perform(
 ) -> T:
     """Run an operation's statements and return its answer. `commits`: each statement is a transaction of its own."""
     try:
-        return _drive(connection, operation(), patience)
+        return _drive(connection, operation, patience)
     except sqlite3.Error as error:
         raise _refusal(connection, error, committing=commits) from error
 
@@ -122,17 +122,30 @@ def plain_rows(connection: HasFactories) -> Generator[None]:
         connection.row_factory, connection.text_factory = row_factory, text_factory
 
 
-def _drive(connection: sqlite3.Connection, steps: Operation[T], patience: Patience) -> T:
+def _drive(connection: sqlite3.Connection, operation: Callable[[], Operation[T]], patience: Patience) -> T:
+    """Run an operation. It is begun anew for each attempt at its first statement, so that the clock it reads is not
+    older than the lock it waited for.
+    """
+    steps = operation()
+
+    def begin_anew() -> list[Any]:
+        nonlocal steps
+        steps = operation()
+        return _answer(connection, next(steps))
+
     try:
-        statement = next(steps)
+        rows = patiently(begin_anew, patience)
         while True:
-            rendered = STYLE.render(statement.text)
-            args = STYLE.bind(rendered, statement.args)
-            statement = steps.send(patiently(partial(_fetch, connection, rendered.text, args), patience))
+            rows = patiently(partial(_answer, connection, steps.send(rows)), patience)
     except StopIteration as end:
         return end.value
     finally:
         steps.close()
+
+
+def _answer(connection: sqlite3.Connection, statement: Statement) -> list[Any]:
+    rendered = STYLE.render(statement.text)
+    return _fetch(connection, rendered.text, STYLE.bind(rendered, statement.args))
 
 
 def _execute(connection: sqlite3.Connection, sql: str, patience: Patience, *, commits: bool = False) -> None:
@@ -150,7 +163,7 @@ def _refusal(connection: sqlite3.Connection, error: sqlite3.Error, *, committing
     """Our error for what SQLite says to a statement; a schema that is not ours is told as such."""
     if is_wrong_statement(error):
         try:
-            _drive(connection, check_schema(), IMPATIENT)
+            _drive(connection, check_schema, IMPATIENT)
         except SchemaError as lacking:
             return lacking
         except sqlite3.Error as further:

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import datetime
 
 from workflow_adapters.arguments import enforces
@@ -17,7 +17,6 @@ from workflow_adapters.records.job_queue import JobAckFence
 from workflow_adapters.records.status import JobAckOutcome
 from workflow_adapters.sql.columns import instant_to_ms
 from workflow_adapters.sql.database import Database, SqlPort
-from workflow_adapters.sql.results import none
 from workflow_adapters.sql.statement import Argument, Operation, Statement
 from workflow_adapters.sqlite.job_signal import JobSignal
 from workflow_adapters.sqlite.spans import later_ms
@@ -92,13 +91,16 @@ class SqliteJobAcks(SqlPort):
         return outcome
 
     async def touch_job(self, job_id: str) -> None:
-        statement = Statement(
-            """
-            UPDATE @job_queue SET "lockedAt" = $2, "updatedAt" = $2 WHERE id = $1 AND status = 'RUNNING'
-            """,
-            (job_id, self._database.now()),
-        )
-        await self._database.write(lambda: none(statement), single=True)
+        def operation() -> Operation[None]:
+            # The clock is read under the lock, whose wait would else be a part of the lease.
+            yield Statement(
+                """
+                UPDATE @job_queue SET "lockedAt" = $2, "updatedAt" = $2 WHERE id = $1 AND status = 'RUNNING'
+                """,
+                (job_id, self._database.now()),
+            )
+
+        await self._database.write(operation, single=True)
 
     async def defer(
         self, job_id: str, next_poll_at: datetime, reason: str, fence: JobAckFence | None = None
@@ -138,25 +140,27 @@ class SqliteJobAcks(SqlPort):
             """,
             (_listed(claims), self._database.now()),
         )
-        return await self._acknowledge_many(claims, statement, once=True)
+        return await self._acknowledge_many(claims, lambda: statement, once=True)
 
     async def heartbeat(self, claims: Sequence[tuple[str, JobAckFence]]) -> list[JobAckOutcome]:
-        statement = Statement(
-            """
-            UPDATE @job_queue
-            SET "lockedAt" = $2, "updatedAt" = $2
-            FROM (
-                SELECT
-                    json_extract(value, '$[0]') AS job_id, json_extract(value, '$[1]') AS started_at,
-                    json_extract(value, '$[2]') AS claimed_attempt
-                FROM json_each($1)
-            ) AS claim
-            WHERE id = claim.job_id AND +status = 'RUNNING' AND "startedAt" = claim.started_at
-              AND attempt = claim.claimed_attempt
-            RETURNING id, "startedAt", attempt
-            """,
-            (_listed(claims), self._database.now()),
-        )
+        def statement() -> Statement:
+            return Statement(
+                """
+                UPDATE @job_queue
+                SET "lockedAt" = $2, "updatedAt" = $2
+                FROM (
+                    SELECT
+                        json_extract(value, '$[0]') AS job_id, json_extract(value, '$[1]') AS started_at,
+                        json_extract(value, '$[2]') AS claimed_attempt
+                    FROM json_each($1)
+                ) AS claim
+                WHERE id = claim.job_id AND +status = 'RUNNING' AND "startedAt" = claim.started_at
+                  AND attempt = claim.claimed_attempt
+                RETURNING id, "startedAt", attempt
+                """,
+                (_listed(claims), self._database.now()),
+            )
+
         return await self._acknowledge_many(claims, statement, once=False)
 
     async def _acknowledge(self, job_id: str, fence: JobAckFence | None, statement: Statement) -> JobAckOutcome:
@@ -167,13 +171,14 @@ class SqliteJobAcks(SqlPort):
         return await self._database.write(operation, single=True)
 
     async def _acknowledge_many(
-        self, claims: Sequence[tuple[str, JobAckFence]], statement: Statement, *, once: bool
+        self, claims: Sequence[tuple[str, JobAckFence]], statement: Callable[[], Statement], *, once: bool
     ) -> list[JobAckOutcome]:
+        """`statement` is made under the lock, so that the clock it reads does not count the wait for it."""
         if not claims:
             return []
 
         def operation() -> Operation[list[JobAckOutcome]]:
-            rows = yield statement
+            rows = yield statement()
             held = {tuple(row) for row in rows}
             outcomes: list[JobAckOutcome] = []
             for job_id, fence in claims:

@@ -83,8 +83,7 @@ class SqliteJobQueue(SqliteJobSweeps, JobQueueConveniences):
         lanes = _lanes(serves)
         if lanes == []:
             return None
-        now = self._database.now()
-        job = await self._database.write(lambda: self._take(now, lanes), single=self._fair_choice is None)
+        job = await self._database.write(lambda: self._take(lanes), single=self._fair_choice is None)
         if job is not None:
             self._signal.claimed()
         return job
@@ -93,11 +92,10 @@ class SqliteJobQueue(SqliteJobSweeps, JobQueueConveniences):
         lanes = _lanes(serves)
         if lanes == []:
             return []
-        now = self._database.now()
 
         def operation() -> Operation[list[DequeueResult]]:
             taken: list[DequeueResult] = []
-            while len(taken) < limit and (job := (yield from self._take(now, lanes))) is not None:
+            while len(taken) < limit and (job := (yield from self._take(lanes))) is not None:
                 taken.append(job)
             return taken
 
@@ -140,7 +138,9 @@ class SqliteJobQueue(SqliteJobSweeps, JobQueueConveniences):
             if remaining <= 0:
                 return False
 
-    def _take(self, now: datetime, lanes: Sequence[str] | None) -> Operation[DequeueResult | None]:
+    def _take(self, lanes: Sequence[str] | None) -> Operation[DequeueResult | None]:
+        # Read under the lock, whose wait would else be a part of the lease.
+        now = self._database.now()
         worker_id = self._settings.worker_id.value
         if self._fair_choice is not None:
             while (job_id := (yield from self._fair_choice.choose(now, lanes))) is not None:

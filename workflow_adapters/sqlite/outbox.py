@@ -65,9 +65,8 @@ class SqliteOutbox(SqlOutbox):
         await self._database.write(operation, single=True)
 
     async def claim_unpublished_outbox_events(self, limit: int = DEFAULT_OUTBOX_LIMIT) -> list[OutboxRecord]:
-        now = self._database.now()
-
         def operation() -> Operation[list[OutboxRecord]]:
+            now = self._database.now()
             selected = yield from select_events(self._rotation, now, limit)
             return (yield from _stamp(selected, now, now))
 
@@ -76,9 +75,9 @@ class SqliteOutbox(SqlOutbox):
     async def lease_outbox_events(
         self, limit: int = DEFAULT_OUTBOX_LIMIT, lease: timedelta = DEFAULT_OUTBOX_LEASE
     ) -> OutboxLease:
-        now = self._database.now()
-
         def operation() -> Operation[OutboxLease]:
+            # Read under the lock, whose wait would else be a part of the lease.
+            now = self._database.now()
             selected = yield from select_events(self._rotation, now, limit)
             marker = yield from _unused_marker(self._rotation, now, now + LEASE_OFFSET + lease)
             events = yield from _stamp(selected, marker, now)
