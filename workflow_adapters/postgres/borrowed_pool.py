@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final, cast
 import asyncpg
 
 from workflow_adapters.errors import BackendBusyError, UsageError
-from workflow_adapters.postgres.connection import Connection, is_lost, settle, to_the_end
+from workflow_adapters.postgres.connection import Connection, discard, is_lost, settle, to_the_end
 from workflow_adapters.postgres.errors import connecting_failed
 from workflow_adapters.postgres.pool_port import PoolStats
 
@@ -67,7 +67,7 @@ class BorrowedPool:
         try:
             # Otherwise the pool itself would find the open transaction and complain about it.
             if not is_lost(connection) and not await settle(connection, _SETTLE_SECONDS):
-                connection.terminate()
+                discard(connection)
         finally:
             await self.release(connection)
 

@@ -126,7 +126,7 @@ class PostgresAdapters(_PostgresPorts):
         home = self._shared.home
         home.engine.check()
         async with home.pooled() as connection, translating(connection):
-            await check_schema(connection, home.settings.schema, home.settings.status_enum)
+            await check_schema(connection, home.settings.schema, home.settings.status_enum, home.pool.limit)
 
     @property
     def pool_stats(self) -> PoolStats:

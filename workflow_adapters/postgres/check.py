@@ -40,18 +40,18 @@ class FoundIndex(NamedTuple):
     columns: tuple[str, ...]
 
 
-async def check_schema(connection: Connection, schema: str, status_enum: str) -> None:
+async def check_schema(connection: Connection, schema: str, status_enum: str, limit: float) -> None:
     """Raise SchemaError naming all that is missing, and the mend."""
-    catalogue = await read_catalogue(connection, schema, status_enum, None)
+    catalogue = await read_catalogue(connection, schema, status_enum, limit)
     version = catalogue.version
     owned = version is not None
     if owned and version > CURRENT_VERSION:
         raise newer(version)
-    indexes = await read_indexes(connection, schema)
+    indexes = await read_indexes(connection, schema, limit)
     missing = _missing_parts(catalogue, owned=owned)
     missing += [f"index {index.name}{said}" for index, said in missing_indexes(indexes, catalogue)]
     if owned:
-        there = await _read_own(connection, schema)
+        there = await _read_own(connection, schema, limit)
         missing += [f"{kind.lower()} {name}" for kind, name in _own_parts() if name not in there]
         if version < CURRENT_VERSION:
             missing.insert(0, f"the schema is at version {version} of {CURRENT_VERSION}")
@@ -63,7 +63,7 @@ def newer(version: int) -> SchemaError:
     return SchemaError([f"the schema is at version {version}, this code knows {CURRENT_VERSION}"], NEWER)
 
 
-async def read_indexes(connection: Connection, schema: str) -> dict[str, FoundIndex]:
+async def read_indexes(connection: Connection, schema: str, limit: float) -> dict[str, FoundIndex]:
     """The indexes of the schema's tables, by name."""
     rows = await connection.fetch(
         """
@@ -82,6 +82,7 @@ async def read_indexes(connection: Connection, schema: str) -> dict[str, FoundIn
         WHERE n.nspname = $1::text::name
         """,
         schema,
+        timeout=limit,
     )
     found = (FoundIndex(name, table, unique, valid, tuple(columns)) for name, table, unique, valid, columns in rows)
     return {index.name: index for index in found}
@@ -136,7 +137,7 @@ def _own_parts() -> list[tuple[str, str]]:
     return _MADE.findall(texts)
 
 
-async def _read_own(connection: Connection, schema: str) -> set[str]:
+async def _read_own(connection: Connection, schema: str, limit: float) -> set[str]:
     rows = await connection.fetch(
         """
         SELECT c.relname::text
@@ -150,6 +151,7 @@ async def _read_own(connection: Connection, schema: str) -> set[str]:
         WHERE n.nspname = $1::text::name AND starts_with(p.proname::text, 'wa_')
         """,
         schema,
+        timeout=limit,
     )
     return {row[0] for row in rows}
 

@@ -56,6 +56,12 @@ def is_lost(connection: Connection) -> bool:
         return True
 
 
+def discard(connection: Connection) -> None:
+    """End a connection that is not to be used again, whatever has become of it."""
+    if not is_lost(connection):
+        connection.terminate()
+
+
 async def to_the_end(work: Coroutine[Any, Any, T]) -> T:
     """Await `work` in a task of its own through cancels of either kind, and only then let the cancel out.
 

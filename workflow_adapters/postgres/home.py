@@ -16,7 +16,7 @@ from workflow_adapters.errors import ConfigurationError, UsageError
 from workflow_adapters.lifecycle import Lifecycle
 from workflow_adapters.postgres.borrowed_pool import BorrowedPool
 from workflow_adapters.postgres.connect import LISTENING, Connector, Purpose
-from workflow_adapters.postgres.connection import Connection, to_the_end
+from workflow_adapters.postgres.connection import Connection, discard, to_the_end
 from workflow_adapters.postgres.database import PooledDatabase
 from workflow_adapters.postgres.dialect import PostgresDialect
 from workflow_adapters.postgres.engine import Engine
@@ -86,7 +86,7 @@ class Home:
                 yield cast("ListeningConnection", connection)
             finally:
                 # A pool must not get it back while it listens.
-                connection.terminate()
+                discard(connection)
 
     @asynccontextmanager
     async def pooled(self) -> AsyncGenerator[Connection]:

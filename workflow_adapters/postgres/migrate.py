@@ -12,14 +12,16 @@ import asyncpg
 
 from workflow_adapters.errors import BackendBusyError, ConfigurationError, WorkflowAdapterError
 from workflow_adapters.postgres.check import check_schema, newer, read_indexes
-from workflow_adapters.postgres.connection import Connection, is_lost, to_the_end
+from workflow_adapters.postgres.connection import Connection, discard, is_lost, to_the_end
 from workflow_adapters.postgres.detect import Catalogue, read_catalogue
 from workflow_adapters.postgres.errors import InFlight, translated
 from workflow_adapters.postgres.migration_plan import Planner, Step
 from workflow_adapters.postgres.options import PostgresSettings
+from workflow_adapters.postgres.own_transaction import BEGIN
 from workflow_adapters.postgres.schema.migrations import CURRENT_VERSION
 
 _POLL_SECONDS: Final = 0.1
+_LEAVING_SECONDS: Final = 5.0
 # How long a change of a table may queue for its lock, and everybody else behind it, before it tries again.
 _LOCK_MS: Final = 2000
 
@@ -62,18 +64,20 @@ class Migrator:
         if catalogue.version is not None and catalogue.version > CURRENT_VERSION:
             raise newer(catalogue.version)
         if _is_theirs(catalogue):
-            await check_schema(self._connection, settings.schema, settings.status_enum)
+            await check_schema(self._connection, settings.schema, settings.status_enum, self._seconds)
             return []
-        indexes = await read_indexes(self._connection, settings.schema)
+        indexes = await read_indexes(self._connection, settings.schema, self._seconds)
         there = await self._connection.fetch(
-            "SELECT 1 FROM pg_catalog.pg_namespace WHERE nspname = $1::text::name", settings.schema
+            "SELECT 1 FROM pg_catalog.pg_namespace WHERE nspname = $1::text::name",
+            settings.schema,
+            timeout=self._seconds,
         )
         return self._planner.steps(catalogue, indexes, schema_exists=bool(there))
 
     async def _take(self, step: Step) -> None:
         if not step.in_transaction:
             for sql in step.statements:
-                await self._connection.execute(sql, timeout=self._seconds)
+                await self._execute(sql)
             return
         loop = asyncio.get_running_loop()
         deadline = loop.time() + self._seconds
@@ -88,10 +92,15 @@ class Migrator:
             await asyncio.sleep(_POLL_SECONDS)
 
     async def _take_in_transaction(self, step: Step) -> None:
-        async with self._connection.transaction(isolation="read_committed"):
-            await self._connection.execute(f"SET LOCAL lock_timeout = {_LOCK_MS}", timeout=self._seconds)
+        await self._execute(BEGIN)
+        try:
+            await self._execute(f"SET LOCAL lock_timeout = {_LOCK_MS}")
             for sql in step.statements:
-                await self._connection.execute(sql, timeout=self._seconds)
+                await self._execute(sql)
+            await self._execute("COMMIT")
+        except BaseException:
+            await to_the_end(self._leave("ROLLBACK"))
+            raise
 
     @asynccontextmanager
     async def _alone(self) -> AsyncGenerator[None]:
@@ -102,18 +111,28 @@ class Migrator:
         """
         key = lock_key(self._settings.schema)
         deadline = asyncio.get_running_loop().time() + self._seconds
-        while not (await self._connection.fetch("SELECT pg_try_advisory_lock($1::bigint)", key))[0][0]:
+        while not await self._try_lock(key):
             if asyncio.get_running_loop().time() > deadline:
                 raise BackendBusyError(f"another process was still migrating after {self._seconds:g} s; try again")
             await asyncio.sleep(_POLL_SECONDS)
         try:
             yield
         finally:
-            await to_the_end(self._unlock(key))
+            await to_the_end(self._leave(f"SELECT pg_advisory_unlock({key})"))
 
-    async def _unlock(self, key: int) -> None:
-        if not is_lost(self._connection):
-            await self._connection.fetch("SELECT pg_advisory_unlock($1::bigint)", key, timeout=self._seconds)
+    async def _try_lock(self, key: int) -> bool:
+        sql = "SELECT pg_try_advisory_lock($1::bigint)"
+        return bool((await self._connection.fetch(sql, key, timeout=self._seconds))[0][0])
+
+    async def _execute(self, sql: str) -> None:
+        await self._connection.execute(sql, timeout=self._seconds)
+
+    async def _leave(self, sql: str) -> None:
+        """End something; without its connection the server ends it by itself. Never raises."""
+        try:
+            await self._connection.execute(sql, timeout=_LEAVING_SECONDS)
+        except Exception:  # noqa: BLE001 - the error that brought us here goes first
+            discard(self._connection)
 
     async def _refuse_pooler(self) -> None:
         """A pooler makes up the process id that it gives to a client."""

@@ -7,8 +7,7 @@ from typing import Final
 
 import asyncpg
 
-from workflow_adapters.errors import TransactionConflictError
-from workflow_adapters.postgres.connection import Connection, Transaction, is_lost
+from workflow_adapters.postgres.connection import Connection, Transaction, discard, is_lost
 from workflow_adapters.postgres.engine import Engine
 from workflow_adapters.postgres.errors import InFlight, translated
 from workflow_adapters.postgres.pool_port import Pool
@@ -16,8 +15,6 @@ from workflow_adapters.postgres.session import Session
 
 BEGIN: Final = "BEGIN ISOLATION LEVEL READ COMMITTED"
 """Whatever level the role, the database or the server has by default: ours are right at this one."""
-
-_ROLLED_BACK: Final = "an earlier statement of the transaction failed, so all of it was rolled back; run it again"
 
 
 async def commit(connection: Connection, limit: float | None) -> None:
@@ -45,11 +42,11 @@ class OwnTransaction:
             async with asyncio.timeout(pool.limit):
                 await transaction.start()
         except Exception as error:
-            _discard(connection)
+            discard(connection)
             raise translated(error, is_lost(connection), InFlight()) from error
         except BaseException:
             # asyncpg believes in a transaction that may or may not be there.
-            _discard(connection)
+            discard(connection)
             raise
         session = Session(engine, connection, limit=pool.limit, idle_limit=pool.idle_limit)
         return cls(connection, transaction, session, pool)
@@ -59,7 +56,8 @@ class OwnTransaction:
         is_committing = False
         try:
             async with self.session.turn():
-                await self._refuse_if_aborted()
+                if self.session.failure is not None or self.session.handed_out:
+                    await self.session.refuse_if_aborted()
                 is_committing = True
                 await self._commit()
         except BaseException:
@@ -74,7 +72,7 @@ class OwnTransaction:
             async with self.session.turn(), asyncio.timeout(self._pool.limit):
                 await self._transaction.rollback()
         except Exception:  # noqa: BLE001 - without its connection the server rolls back by itself
-            _discard(self._connection)
+            discard(self._connection)
         await self._forget_callers_settings()
         await self._pool.recover(self._connection)
 
@@ -85,7 +83,7 @@ class OwnTransaction:
         try:
             await self._connection.reset(timeout=self._pool.limit)
         except Exception:  # noqa: BLE001 - what can not be reset is not used again
-            _discard(self._connection)
+            discard(self._connection)
 
     async def _commit(self) -> None:
         try:
@@ -94,24 +92,7 @@ class OwnTransaction:
         except Exception as error:
             raise _commit_failed(error, self._connection) from error
 
-    async def _refuse_if_aborted(self) -> None:
-        """COMMIT of an aborted transaction rolls it back without an error, and asyncpg does not tell."""
-        session = self.session
-        if session.failure is None and not session.handed_out:
-            return
-        try:
-            await self._connection.execute("SELECT 1", timeout=self._pool.limit)
-        except asyncpg.InFailedSQLTransactionError as error:
-            raise TransactionConflictError(_ROLLED_BACK) from (session.failure or error)
-        except Exception as error:
-            raise translated(error, is_lost(self._connection), InFlight()) from error
-
 
 def _commit_failed(error: Exception, connection: Connection) -> Exception:
     sent = not isinstance(error, asyncpg.InterfaceError)
     return translated(error, is_lost(connection), InFlight(sent=sent, in_doubt=True))
-
-
-def _discard(connection: Connection) -> None:
-    if not is_lost(connection):
-        connection.terminate()
