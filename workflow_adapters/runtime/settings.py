@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import timedelta
+from typing import TypedDict
 
 from workflow_adapters.errors import InvalidValueError
 from workflow_adapters.inputs.job_queue import DEFAULT_STALE_AFTER
@@ -15,6 +16,22 @@ from workflow_adapters.validation import key, non_negative_span, normalise, opti
 
 _BEATS_PER_LEASE = 5
 _FEWEST_BEATS = 4
+
+
+class WorkerOptions(TypedDict, total=False):
+    """What a `Worker` takes by keyword; `WorkerSettings` says what each is for, and its default."""
+
+    concurrency: int
+    serves: Serves
+    worker_id: str | None
+    lease: timedelta
+    heartbeat_every: timedelta | None
+    heartbeat_thread: QueueFactory | None
+    poll_interval: timedelta
+    job_timeout: timedelta | None
+    drain: timedelta
+    grace: timedelta
+    on_superseded: Callable[[DequeueResult], None] | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from datetime import timedelta
-from typing import Any
+from typing import Unpack
 
 import anyio
 from anyio.abc import TaskGroup, TaskStatus
@@ -17,7 +17,7 @@ from workflow_adapters.runtime.heartbeat import Heartbeat, HeartbeatThread
 from workflow_adapters.runtime.leases import HeldLeases, Lease
 from workflow_adapters.runtime.observation import Event, Observation
 from workflow_adapters.runtime.outcomes import Handler
-from workflow_adapters.runtime.settings import WorkerSettings
+from workflow_adapters.runtime.settings import WorkerOptions, WorkerSettings
 from workflow_adapters.runtime.task_groups import open_task_group
 
 CANCELLED = float("-inf")
@@ -32,7 +32,12 @@ class Worker:
     """
 
     def __init__(
-        self, job_queue: JobQueue, handler: Handler, *, adapters: Adapters | None = None, **settings: Any
+        self,
+        job_queue: JobQueue,
+        handler: Handler,
+        *,
+        adapters: Adapters | None = None,
+        **settings: Unpack[WorkerOptions],
     ) -> None:
         self._queue = job_queue
         self._settings = WorkerSettings(**settings)
