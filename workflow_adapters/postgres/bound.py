@@ -46,6 +46,15 @@ class BoundSession(Session):
         if not is_open:
             raise UsageError(_NONE_OPEN)
 
+    async def refuse_if_spoilt(self) -> None:
+        """Raise where an error of our statements was swallowed and the caller's COMMIT would store nothing.
+
+        Of a lost connection the COMMIT will tell by itself.
+        """
+        if self.failure is not None and not self.is_lost:
+            async with self.turn():
+                await self.refuse_if_aborted()
+
 
 @asynccontextmanager
 async def open_transaction_on(
@@ -70,6 +79,7 @@ async def open_transaction_on(
     try:
         async with scope.entered():
             yield TransactionDatabase(engine, signals, session, scope)
+        await session.refuse_if_spoilt()
     finally:
         if not session.is_lost:
             _forget(driver, on_end)

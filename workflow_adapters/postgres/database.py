@@ -110,9 +110,9 @@ class PooledDatabase(PostgresDatabase):
         try:
             async with scope.entered():
                 yield TransactionDatabase(self._engine, self._signals, transaction.session, scope)
-        except BaseException:
+        except BaseException as error:
             await to_the_end(transaction.rollback())
-            await self._leave_read_only(transaction.session.failure)
+            await self._leave_read_only(transaction.session.failure or error)
             raise
         await to_the_end(transaction.commit())
         if transaction.session.jobs_changed:
@@ -143,9 +143,9 @@ class PooledDatabase(PostgresDatabase):
     async def _begin(self, connection: Connection) -> OwnTransaction:
         return await OwnTransaction.begin(self._engine, connection, self._pool)
 
-    async def _leave_read_only(self, error: BaseException | None) -> None:
+    async def _leave_read_only(self, error: BaseException) -> None:
         """After a failover the old connections lead to a server that may never take writes again."""
-        if error is not None and sqlstate(error) == READ_ONLY:
+        if sqlstate(error) == READ_ONLY:
             await self._pool.invalidate()
 
     async def _attempts(self, work: Callable[[Connection], Awaitable[T]], *, keep: bool = False) -> T:

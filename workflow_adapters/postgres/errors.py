@@ -23,6 +23,8 @@ SERIALIZATION_FAILURE: Final = "40001"
 DEADLOCK: Final = "40P01"
 READ_ONLY: Final = "25006"
 UNIQUE_VIOLATION: Final = "23505"
+ABORTED: Final = "25P02"
+"""A statement after one that failed, in the same transaction."""
 
 MIGRATE: Final = "run `await adapters.migrate()`; `await adapters.check_schema()` lists all that is missing"
 
@@ -62,7 +64,7 @@ def _pooled(said: str) -> ConfigurationError:
 _MEANINGS: Final[dict[str, _Make]] = {
     SERIALIZATION_FAILURE: _conflict,
     DEADLOCK: _conflict,
-    "25P02": _conflict,  # a statement after one that failed
+    ABORTED: _conflict,
     UNIQUE_VIOLATION: _conflict,  # our statements expect conflicts; what is left is a race lost to a foreign writer
     "23P01": _conflict,
     "40003": OutcomeUnknownError,

@@ -6,16 +6,27 @@ import itertools
 import time
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager, suppress
-from typing import TypeVar
+from copy import copy
+from typing import Final, TypeVar
 
-from workflow_adapters.errors import BackendError, BackendUnavailableError, WorkflowAdapterError
-from workflow_adapters.postgres.connection import Connection, to_the_end
+import asyncpg
+
+from workflow_adapters.errors import (
+    BackendError,
+    BackendUnavailableError,
+    TransactionConflictError,
+    WorkflowAdapterError,
+)
+from workflow_adapters.postgres.connection import Connection, is_lost, to_the_end
 from workflow_adapters.postgres.detect import PostgresFacts
 from workflow_adapters.postgres.engine import Engine
+from workflow_adapters.postgres.errors import ABORTED, InFlight, sqlstate, translated
 from workflow_adapters.sql.statement import Operation
 from workflow_adapters.transaction_scope import Turn
 
 T = TypeVar("T")
+
+_UNDONE: Final = "an earlier statement of this block failed, so all of the block was rolled back"
 
 
 class Session:
@@ -57,16 +68,15 @@ class Session:
 
     @asynccontextmanager
     async def savepoint(self) -> AsyncGenerator[None]:
-        """Undo what is done in the block, and only that, if it fails."""
+        """Undo what is done in the block, and only that, if it fails, or if it swallowed what cost the transaction."""
         name = f"wa_{next(self._savepoints)}"
         await to_the_end(self._execute(f"SAVEPOINT {name}"))
         try:
             yield
         except BaseException:
-            with suppress(BackendError):  # the error that brought us here goes first; the transaction is lost then
-                await to_the_end(self._execute(f"ROLLBACK TO SAVEPOINT {name}; RELEASE SAVEPOINT {name}"))
+            await to_the_end(self._undo(name))
             raise
-        await to_the_end(self._execute(f"RELEASE SAVEPOINT {name}"))
+        await to_the_end(self._release(name))
 
     @asynccontextmanager
     async def turn(self) -> AsyncGenerator[None]:
@@ -76,7 +86,7 @@ class Session:
         try:
             yield
         except BaseException as error:
-            if isinstance(error, BackendError) or not isinstance(error, WorkflowAdapterError):
+            if _may_cost_the_transaction(error) and (self.failure is None or sqlstate(error) != ABORTED):
                 self.failure = error
             if isinstance(error, BackendUnavailableError) and self._idle_limit is not None and idle >= self._idle_limit:
                 raise BackendUnavailableError(
@@ -88,6 +98,50 @@ class Session:
             self._used = time.monotonic()
             self._turn.give()
 
+    async def refuse_if_aborted(self) -> None:
+        """Raise where an error that was swallowed has cost the transaction. In a turn of the caller's.
+
+        COMMIT of an aborted transaction rolls it back without an error, and asyncpg does not tell.
+        """
+        try:
+            await self._connection.execute("SELECT 1", timeout=self._limit)
+        except asyncpg.InFailedSQLTransactionError as error:
+            raise _swallowed(self.failure) from (self.failure or error)
+        except Exception as error:
+            raise translated(error, is_lost(self._connection), InFlight()) from error
+
+    async def _undo(self, savepoint: str) -> None:
+        with suppress(WorkflowAdapterError):  # the error that brought us here goes first; the transaction is lost then
+            await self._execute(f"ROLLBACK TO SAVEPOINT {savepoint}; RELEASE SAVEPOINT {savepoint}")
+
+    async def _release(self, savepoint: str) -> None:
+        swallowed = self.failure
+        try:
+            await self._execute(f"RELEASE SAVEPOINT {savepoint}")
+        except BackendError as error:
+            await self._undo(savepoint)
+            if sqlstate(error) != ABORTED:
+                raise
+            raise _swallowed(swallowed) from (swallowed or error)
+
     async def _execute(self, sql: str) -> None:
         async with self.turn():
             await self._engine.execute(self._connection, sql, self._limit)
+        # What went well shows that nothing before it has cost the transaction.
+        self.failure = None
+
+
+def _may_cost_the_transaction(error: BaseException) -> bool:
+    """Whether Postgres may have refused a statement: all that follow are then refused as well, up to a ROLLBACK."""
+    is_ours = isinstance(error, WorkflowAdapterError) and not isinstance(error, BackendError)
+    return not is_ours or sqlstate(error) is not None
+
+
+def _swallowed(failure: BaseException | None) -> WorkflowAdapterError:
+    """What the end of a block raises for a failure that did not come out of it."""
+    if isinstance(failure, WorkflowAdapterError) and not isinstance(failure, BackendError):
+        # As before, and no conflict: to run the block again would be of no use.
+        again = copy(failure)
+        again.add_note(_UNDONE)
+        return again
+    return TransactionConflictError(f"{_UNDONE}; run it again")
