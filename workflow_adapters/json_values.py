@@ -11,7 +11,7 @@ import math
 from decimal import Decimal
 from typing import Any, Final, TypeAlias, cast
 
-from workflow_adapters.errors import InvalidValueError
+from workflow_adapters.errors import BackendError, InvalidValueError
 
 JsonValue: TypeAlias = "bool | int | float | str | list[JsonValue] | dict[str, JsonValue] | None"
 JsonObject: TypeAlias = "dict[str, JsonValue]"
@@ -115,8 +115,11 @@ def dumps(value: JsonValue) -> str:
 
 
 def loads(text: str) -> JsonValue:
-    """Read stored JSON text."""
-    value: Any = json.loads(text)
+    """Read stored JSON text. BackendError for what Python can not read, which none of ours is."""
+    try:
+        value: Any = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise BackendError(f"stored JSON can not be read: {error}") from error
     return cast(JsonValue, value)
 
 

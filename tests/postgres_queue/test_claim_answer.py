@@ -36,6 +36,19 @@ def test_a_job_is_read_as_by_the_mapping(payload: dict[str, Any]) -> None:
     assert answer.milliseconds == 1.234
 
 
+@pytest.mark.parametrize("unreadable", ["[" * 5000 + "]" * 5000, "1" * 5000])
+def test_a_payload_that_can_not_be_read_costs_no_other_job(unreadable: str) -> None:
+    bad = row("b", PAYLOADS[0])
+    bad[CLAIMED_JOB.columns.index(CLAIMED_JOB["payload"])] = f'{{"_workflowId": "w", "x": {unreadable}}}'
+    good = [row("a", PAYLOADS[0]), row("c", PAYLOADS[2])]
+    answer = read_answer([good[0], bad, good[1]])
+    assert answer.jobs == read_answer(good).jobs
+    assert [(job.id, job.fence) for job in answer.unreadable] == [
+        ("b", read_answer([row("b", {"_workflowId": "w"})]).jobs[0].fence)
+    ]
+    assert answer.failed == 1
+
+
 def test_dead_jobs_candidates_and_what_may_be_behind_them_are_told_apart() -> None:
     answer = read_answer(
         [row("a", PAYLOADS[0]), row("dead", {}, "FAILED"), seen_row("a"), seen_row("b", 7), seen_row("")]

@@ -15,7 +15,7 @@ import pytest
 
 from tests.postgres.support import until
 from tests.postgres_queue.support import a_job, deadlocks, fill, jobs, queue_of
-from workflow_adapters import ServedDefinition, Status
+from workflow_adapters import BackendError, ServedDefinition, Status
 from workflow_adapters.postgres.bundle import open_postgres
 from workflow_adapters.postgres.job_queue import PostgresJobQueue
 from workflow_adapters.records.job_queue import DequeueResult
@@ -119,6 +119,24 @@ async def test_dead_jobs_are_failed_on_the_way(dsn: str, raw: asyncpg.Connection
     failed = [job for job in stored if job.status is Status.FAILED]
     assert sorted(job.id for job in failed) == ids[:51]
     assert {(job.last_error, job.attempt, job.worker_id) for job in failed} == {("dead job: payload is null", 0, None)}
+
+
+async def test_a_job_that_python_can_not_read_is_dead_and_costs_no_other(dsn: str, raw: asyncpg.Connection) -> None:
+    """Postgres takes deeper nesting, and longer numbers, than Python reads."""
+    async with open_postgres(dsn) as adapters:
+        ids = await adapters.job_queue.enqueue_parallel(jobs(6))
+        deep, long = "(repeat('[', 3000) || repeat(']', 3000))::jsonb", "to_jsonb('1e5000'::numeric)"
+        for id, value in ((ids[1], deep), (ids[3], long)):
+            await raw.execute(
+                f"UPDATE job_queue SET payload = payload || jsonb_build_object('x', {value}) WHERE id = $1", id
+            )
+        taken = await adapters.job_queue.dequeue_many(10)
+        assert [job.job_id for job in taken] == [ids[0], ids[2], ids[4], ids[5]]
+        failed = await raw.fetch("SELECT id, \"lastError\" FROM job_queue WHERE status = 'FAILED' ORDER BY id")
+        assert [row[0] for row in failed] == [ids[1], ids[3]]
+        assert all(row[1].startswith("dead job: stored JSON can not be read") for row in failed)
+        with pytest.raises(BackendError, match=ids[1]):
+            await adapters.operations.get_job(ids[1])
 
 
 async def test_batches_that_were_cancelled_half_way_are_given_back(own: str, monkeypatch: pytest.MonkeyPatch) -> None:

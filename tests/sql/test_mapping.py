@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from workflow_adapters.errors import BackendError
 from workflow_adapters.inputs.runs import UpdateRunInput
 from workflow_adapters.inputs.stages import UpdateStageInput
 from workflow_adapters.inputs.step_ledger import StepRecordPatch
@@ -33,6 +34,17 @@ def test_names_are_mechanical(attribute: str, name: str) -> None:
 def test_every_row_of_nulls_reads_as_a_record_of_none(mapping: RecordMapping[Any]) -> None:
     record = mapping.read([None] * len(mapping.columns))
     assert all(getattr(record, field.name) in (None, "", {}) for field in fields(record))
+
+
+@pytest.mark.parametrize(
+    ("attribute", "stored"), [("status", "PAUSED"), ("input", "[" * 5000 + "]" * 5000), ("started_at", 10**18)]
+)
+def test_a_foreign_row_that_no_record_can_hold_is_named(attribute: str, stored: Any) -> None:
+    row: list[Any] = [None] * len(RUN.columns)
+    row[0], row[RUN.columns.index(RUN[attribute])] = "r-1", stored
+    with pytest.raises(BackendError, match="workflow_runs can not be read, that of 'r-1'") as caught:
+        RUN.read(row)
+    assert not caught.value.retryable
 
 
 def test_a_run_is_read_from_its_row() -> None:

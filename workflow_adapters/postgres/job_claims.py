@@ -13,7 +13,7 @@ from workflow_adapters.arguments import enforces
 from workflow_adapters.errors import BackendBusyError, WorkflowAdapterError
 from workflow_adapters.inputs.runs import ServedDefinition, Serves
 from workflow_adapters.ports.job_queue import JobQueue, SupportsDequeueMany
-from workflow_adapters.postgres.claim_answer import ClaimAnswer, Seen
+from workflow_adapters.postgres.claim_answer import ClaimAnswer, Seen, Unreadable
 from workflow_adapters.postgres.claim_looks import Looks, looks_for
 from workflow_adapters.postgres.connection import to_the_end
 from workflow_adapters.postgres.job_batches import HELD, claim_arguments, claim_key, sorted_keys
@@ -52,6 +52,8 @@ class PostgresJobClaims(JobPort):
                 wanted = min(limit - len(taken), _BATCH)
                 answer = await self._claim_some(wanted, served)
                 taken += answer.jobs
+                for dead in answer.unreadable:
+                    await self._fail_unreadable(dead)
                 if len(answer.jobs) < wanted and not answer.again:
                     break
         except BackendBusyError:
@@ -87,6 +89,20 @@ class PostgresJobClaims(JobPort):
         answer = await looks.known(limit, recall)
         lookahead.used(recall, {job.job_id for job in answer.jobs}, map(_part, answer.jobs))
         return answer._replace(looks_again=True) if answer.took else None
+
+    async def _fail_unreadable(self, dead: Unreadable) -> None:
+        """Fail a dead job that the claim took for another."""
+        statement = Statement(
+            f"""
+            WITH {HELD}
+            UPDATE @job_queue
+            SET status = 'FAILED', "completedAt" = clock.now, "lastError" = $4, "updatedAt" = clock.now
+            FROM (SELECT date_trunc('milliseconds', clock_timestamp() AT TIME ZONE 'UTC') AS now) clock
+            WHERE id = ANY (ARRAY(SELECT id FROM held))
+            """,
+            (*claim_arguments([claim_key((dead.id, dead.fence))]), f"dead job: {dead.why}"),
+        )
+        await self._database.write(lambda: none(statement), single=True)
 
     async def _return(self, jobs: Sequence[DequeueResult]) -> None:
         """Undo claims whose caller will never learn of them."""

@@ -6,6 +6,7 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, fields
 from typing import Any, Final, Generic, LiteralString, TypeVar, cast
 
+from workflow_adapters.errors import BackendError
 from workflow_adapters.sql.columns import Column, column_type, stored_name
 from workflow_adapters.sql.statement import Argument, Row
 from workflow_adapters.unset import UNSET
@@ -56,11 +57,17 @@ class RecordMapping(Generic[R]):
         return self._by_attribute[attribute]
 
     def read(self, row: Row) -> R:
-        """The record of a row of ``@name.columns``. SQL NULL and JSON null both read as None."""
-        values: dict[str, Any] = {
-            attribute: stored if stored is None or decode is None else decode(stored)
-            for (attribute, decode), stored in zip(self._decoders, row, strict=True)
-        }
+        """The record of a row of ``@name.columns``. SQL NULL and JSON null both read as None.
+
+        BackendError for a foreign row with a value that no record has.
+        """
+        try:
+            values: dict[str, Any] = {
+                attribute: stored if stored is None or decode is None else decode(stored)
+                for (attribute, decode), stored in zip(self._decoders, row, strict=True)
+            }
+        except (BackendError, ValueError, OverflowError) as error:
+            raise BackendError(f"a row of {self.table} can not be read, that of {row[0]!r}: {error}") from error
         return self._build(**values)
 
 
