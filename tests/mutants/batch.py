@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import argparse
-import fnmatch
 import sys
 from collections.abc import Sequence
 
-from tests.mutants.catalogue import BACKENDS, Mutant, mutants_of
+from tests.mutants.catalogue import BACKENDS, Mutant, chosen
 from tests.mutants.server import is_held, needs_postgres, run_beside_postgres
 from tests.mutants.trial import Verdict, listed, load, tried
 
@@ -40,20 +39,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
     given = parser.parse_args(arguments)
     if needs_postgres(given.backend) and not is_held():
         return run_beside_postgres("tests.mutants", sys.argv[1:] if arguments is None else arguments)
-    wanted = given.names or ["*"]
-    chosen = [
-        mutant
-        for mutant in mutants_of(given.backend)
-        if any(fnmatch.fnmatchcase(name, pattern) for pattern in wanted for name in (mutant.name, mutant.area))
-    ]
+    mutants = chosen(given.backend, given.names)
     load(given.backend)
     bad = 0
-    for task, answer in tried([listed(mutant) for mutant in chosen], given.jobs):
+    for task, answer in tried([listed(mutant) for mutant in mutants], given.jobs):
         assert task.mutant is not None
         if wrong := complaint(task.mutant, answer):
             bad += 1
             _say(f"{task.mutant.area}/{task.mutant.name}: {wrong}")
-    _say(f"{len(chosen) - bad} of {len(chosen)} mutants are killed as listed")
+    _say(f"{len(mutants) - bad} of {len(mutants)} mutants are killed as listed")
     return 1 if bad else 0
 
 

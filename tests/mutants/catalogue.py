@@ -14,8 +14,9 @@ at the same time can show it.
 
 from __future__ import annotations
 
+import fnmatch
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -81,6 +82,17 @@ def mutants_of(backend: str) -> tuple[Mutant, ...]:
     if twice:
         raise ValueError(f"these names are used twice: {', '.join(twice)}")
     return tuple(found)
+
+
+def chosen(backend: str, patterns: Sequence[str]) -> list[Mutant]:
+    """The mutants of a backend whose name or area is, or fits, one of the patterns; none means all."""
+    return [
+        mutant
+        for mutant in mutants_of(backend)
+        if any(
+            fnmatch.fnmatchcase(name, pattern) for pattern in patterns or ["*"] for name in (mutant.name, mutant.area)
+        )
+    ]
 
 
 def files_of(backend: str) -> list[Path]:

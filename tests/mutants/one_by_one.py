@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Coroutine
-from typing import Any
+from typing import Any, Final
 
 import anyio
 
 from conformance import concurrency
 from conformance.context import Context
+
+NEEDS_COMPANY: Final = frozenset({"JQ-WAIT-03", "JQ-WAIT-04", "WP-TX-30"})
+"""Clauses of calls that wait for one beside them: so they would wait for ever, on whatever adapter."""
 
 
 def arrange() -> None:

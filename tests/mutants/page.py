@@ -1,4 +1,4 @@
-"""docs/mutants.md: the score, every mutant with what saw it, and for each clause the mutants that it is proven by."""
+"""docs/mutants.md with the score, and a page for each kind of adapter with its mutants and what saw them."""
 
 from __future__ import annotations
 
@@ -8,72 +8,99 @@ from typing import Final
 
 from tests.mutants.catalogue import BACKENDS, Mutant, mutants_of
 from tests.mutants.change import MOST_CHANGED_LINES, diff_of
+from tests.mutants.one_by_one import NEEDS_COMPANY
 from tests.mutants.seen import MOST_KILLERS, Seen, must_clauses, proofs
 
+MADE_BY: Final = "Made by `python -m tests.mutants.matrix`; change the mutants in `tests/mutants`, not this page."
+_ADAPTERS: Final = {
+    "memory": "in memory",
+    "sqlite": "SQLite",
+    "postgres": "Postgres",
+    "postgres-reference": "Postgres, on the schema of the reference",
+    "postgres-unversioned": "Postgres, on a schema without definition versions",
+    "postgres-new-york": "Postgres, with sessions in another time zone",
+}
 _TOP: Final = f"""\
 # Mutants
 
-Made by `python -m tests.mutants.matrix`; change the mutants in `tests/mutants`, not this page.
+{MADE_BY}
 
-Is the suite in `conformance` worth running? A mutant is a working adapter with one plausible mistake: a condition, an
-order, a lock, a column that is left out, a branch that is swapped, in at most {MOST_CHANGED_LINES} changed lines. One
-that raises, does nothing or returns a constant does not count. Each names the clauses that have to see it and words of
-what they then have to say; the tests hold them to it. Here every clause was tried on every mutant, and a clause counts
-as proven when it is a named killer of a mutant that at most {MOST_KILLERS} clauses see.
+What is it worth that an adapter passes the clauses of `conformance`? Here they are tried on adapters that must not
+pass. A mutant is a working adapter, one of the built-in ones, with one plausible mistake: a condition, an order, a
+lock, a column that is left out, a branch that is swapped, in at most {MOST_CHANGED_LINES} changed lines. One that
+raises, does nothing or returns a constant does not count. Each names the clauses that have to see it and words of what
+they then have to say; it is killed when all of them do. All clauses of the ports it can be felt on were tried on every
+mutant. A clause is proven when it is a named killer of a mutant that no more than {MOST_KILLERS} clauses see.
 """
-_RACES: Final = """\
-Mutants marked *race* show only in calls that run at the same time, or on two instances. Their clauses were tried
-once more as a suite without concurrency would have run them: with one instance, and one call after the other.
+_RACES: Final = f"""\
+## What a suite without concurrency would have missed
+
+These mutants show only in calls that run at the same time, or on two instances. All clauses of their ports were tried
+on them twice: as they are, and then as a sequential suite would have run them, with one instance and one call after the
+other, the clauses otherwise unchanged. {", ".join(sorted(NEEDS_COMPANY))} were left out there: in these a call waits
+for one that is made beside it.
+"""
+_HOSTILE: Final = """\
+## Adapters that are none
+
+What raises, hangs or does nothing is no mutant, but a test of the harness: such adapters must end red, by the right
+name, and stop nothing. `tests/conformance/test_hostile.py` runs all clauses of a port on queues of which every method
+hangs, raises CancelledError, leaks a task or does nothing, and on one that declares nothing.
+`tests/conformance/test_misbehaving.py` has those that swallow their cancellation, block the event loop, spin, raise,
+lack every method, or leak tasks, threads and connections, with the words that each gets.
 """
 
 
-def page(seen: Mapping[str, Seen]) -> str:
-    return "\n".join([_TOP, *_score(seen), "", *_by_mutant(seen), *_by_clause(seen)]).rstrip() + "\n"
+def pages(seen: Mapping[str, Seen]) -> dict[str, str]:
+    """The text of each page, by its path in docs."""
+    made = {"mutants.md": [_TOP, *_score(seen), *_races(seen), _HOSTILE, *_by_clause(seen)]}
+    for backend in BACKENDS:
+        made[_path(backend)] = list(_of_backend(backend, seen))
+    return {path: "\n".join(lines).rstrip() + "\n" for path, lines in made.items()}
+
+
+def score(seen: Mapping[str, Seen]) -> str:
+    """How many mutants are killed and clauses proven, in a line."""
+    mutants = [mutant for backend in BACKENDS for mutant in mutants_of(backend)]
+    killed = sum(_is_killed(mutant, seen) for mutant in mutants)
+    proven, musts = proofs(seen), must_clauses()
+    count = sum(clause in proven for clause in musts)
+    return (
+        f"Mutant score: {killed * 100 // len(mutants)} % ({killed} of {len(mutants)} mutants are killed). "
+        f"{count} of {len(musts)} MUST clauses are proven: {count * 100 // len(musts)} %."
+    )
 
 
 def _score(seen: Mapping[str, Seen]) -> Iterator[str]:
-    proven, musts = proofs(seen), must_clauses()
-    lacking = [clause for clause in musts if clause not in proven]
-    count = len(musts) - len(lacking)
-    yield f"**{count} of {len(musts)} MUST clauses are proven: {count * 100 // len(musts)} %.**"
-    if lacking:
-        yield f"Not proven: {', '.join(lacking)}."
+    yield f"**{score(seen)}**"
     yield ""
-    yield "| Adapters | Mutants | Killed by a clause they name | Races | Races that calls one by one would have seen |"
-    yield "|---|---|---|---|---|"
-    for backend in BACKENDS:
-        mutants = [mutant for mutant in mutants_of(backend) if mutant.key in seen]
-        killed = sum(any(killer.clause in seen[mutant.key].fails for killer in mutant.killers) for mutant in mutants)
-        races = [mutant for mutant in mutants if mutant.is_race]
-        missed = sum(bool(seen[mutant.key].fails_one_by_one) for mutant in races)
-        yield f"| {backend} | {len(mutants)} | {killed} | {len(races)} | {missed} |"
-    yield ""
-    yield _RACES
-
-
-def _by_mutant(seen: Mapping[str, Seen]) -> Iterator[str]:
-    mutants = [mutant for backend in BACKENDS for mutant in mutants_of(backend) if mutant.key in seen]
-    for (backend, area), ours in groupby(mutants, lambda mutant: (mutant.backend, mutant.area)):
-        yield f"## {backend}: {area.replace('_', ' ')}"
+    proven = proofs(seen)
+    if lacking := [clause for clause in must_clauses() if clause not in proven]:
+        yield f"Not proven: {_joined(lacking)}."
         yield ""
-        for mutant in ours:
-            yield from _told(mutant, seen[mutant.key])
+    yield "| Adapters | Mutants | Killed | Races among them | Seen one by one |"
+    yield "| --- | --- | --- | --- | --- |"
+    for backend in BACKENDS:
+        mutants = mutants_of(backend)
+        killed = sum(_is_killed(mutant, seen) for mutant in mutants)
+        races = [mutant for mutant in mutants if mutant.is_race]
+        alone = sum(bool(_one_by_one(mutant, seen)) for mutant in races)
+        yield f"| [{_ADAPTERS[backend]}]({_path(backend)}) | {len(mutants)} | {killed} | {len(races)} | {alone} |"
+    yield ""
 
 
-def _told(mutant: Mutant, seen: Seen) -> Iterator[str]:
-    yield f"### {mutant.name}"
+def _races(seen: Mapping[str, Seen]) -> Iterator[str]:
+    races = [mutant for backend in BACKENDS for mutant in mutants_of(backend) if mutant.is_race]
+    alone = sum(bool(_one_by_one(mutant, seen)) for mutant in races)
+    killed = sum(_is_killed(mutant, seen) for mutant in races)
+    yield _RACES
+    yield f"**As they are the clauses kill {killed} of {len(races)}; one by one they would have seen {alone}.**"
     yield ""
-    places = dict.fromkeys(f"{hunk.file} {hunk.scope}".strip() for hunk in mutant.hunks)
-    yield f"{'*race*, ' if mutant.is_race else ''}in {_joined(f'`{place}`' for place in places)}"
-    yield ""
-    yield "```diff"
-    yield from diff_of(mutant)
-    yield "```"
-    yield ""
-    for clause, said in seen.says.items():
-        yield f"- {clause}: {_in_code(said)}"
-    if others := [clause for clause in seen.fails if clause not in seen.says]:
-        yield f"- Also {_joined(others)}"
+    yield "| Mutant | Killed by | One by one |"
+    yield "| --- | --- | --- |"
+    for mutant in races:
+        killers = _joined(killer.clause for killer in mutant.killers)
+        yield f"| {_link(mutant)} | {killers} | {_joined(_one_by_one(mutant, seen)) or 'all pass'} |"
     yield ""
 
 
@@ -82,9 +109,58 @@ def _by_clause(seen: Mapping[str, Seen]) -> Iterator[str]:
     yield "## What each clause is proven by"
     yield ""
     yield "| Clause | Mutants |"
-    yield "|---|---|"
+    yield "| --- | --- |"
     for clause in must_clauses():
-        yield f"| {clause} | {_joined(mutant.name for mutant in proven.get(clause, ()))} |"
+        yield f"| {clause} | {_joined(map(_link, proven.get(clause, ())))} |"
+
+
+def _of_backend(backend: str, seen: Mapping[str, Seen]) -> Iterator[str]:
+    yield f"# Mutants of the adapters: {_ADAPTERS[backend]}"
+    yield ""
+    yield MADE_BY
+    yield "[What this is, and the score](../mutants.md)."
+    yield ""
+    for area, mutants in groupby(mutants_of(backend), lambda mutant: mutant.area):
+        yield f"## {area.replace('_', ' ').capitalize()}"
+        yield ""
+        for mutant in mutants:
+            yield from _told(mutant, seen.get(mutant.key))
+
+
+def _told(mutant: Mutant, seen: Seen | None) -> Iterator[str]:
+    yield f"### {mutant.name}"
+    yield ""
+    places = dict.fromkeys(f"{hunk.file} {hunk.scope}".strip() for hunk in mutant.hunks)
+    yield f"{'A race in' if mutant.is_race else 'In'} {_joined(f'`{place}`' for place in places)}"
+    yield ""
+    yield "```diff"
+    yield from diff_of(mutant)
+    yield "```"
+    yield ""
+    if seen is None:
+        yield "Not tried."
+    else:
+        yield from (f"- {clause}: {_in_code(said)}" for clause, said in seen.says.items())
+        if others := [clause for clause in seen.fails if clause not in seen.says]:
+            yield f"- Also {_joined(others)}"
+    yield ""
+
+
+def _is_killed(mutant: Mutant, seen: Mapping[str, Seen]) -> bool:
+    fails = seen[mutant.key].fails if mutant.key in seen else ()
+    return all(killer.clause in fails for killer in mutant.killers)
+
+
+def _one_by_one(mutant: Mutant, seen: Mapping[str, Seen]) -> list[str]:
+    return list(seen[mutant.key].fails_one_by_one or ()) if mutant.key in seen else ["not tried"]
+
+
+def _path(backend: str) -> str:
+    return f"mutants/{backend}.md"
+
+
+def _link(mutant: Mutant) -> str:
+    return f"[{mutant.name}]({_path(mutant.backend)}#{mutant.name})"
 
 
 def _joined(words: Iterable[str]) -> str:

@@ -30,7 +30,7 @@ class Seen:
     says: Mapping[str, str]
     """What the clauses said that the mutant names."""
     fails_one_by_one: Sequence[str] | None = None
-    """Of a race: those of them that do not pass with one instance, and one call after the other."""
+    """Of a race: all clauses that do not pass with one instance, and one call after the other."""
 
 
 def fingerprint(mutant: Mutant) -> str:

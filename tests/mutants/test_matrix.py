@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from conformance.registry import load
 from tests.mutants.catalogue import BACKENDS, mutants_of
-from tests.mutants.matrix import PAGE
-from tests.mutants.page import page
+from tests.mutants.matrix import DOCS
+from tests.mutants.page import pages, score
 from tests.mutants.seen import Seen, is_current, must_clauses, proofs, read
 
 MUTANTS = [mutant for backend in BACKENDS for mutant in mutants_of(backend)]
@@ -34,8 +34,17 @@ def test_no_race_is_seen_without_concurrency() -> None:
     assert [mutant.key for mutant in races if SEEN[mutant.key].fails_one_by_one] == []
 
 
-def test_the_page_shows_what_was_seen() -> None:
-    assert PAGE.read_text(encoding="utf-8") == page(SEEN), _AGAIN
+def test_the_pages_show_what_was_seen() -> None:
+    made = pages(SEEN)
+    assert {f"mutants/{path.name}" for path in (DOCS / "mutants").iterdir()} | {"mutants.md"} == set(made)
+    assert [path for path, text in made.items() if (DOCS / path).read_text(encoding="utf-8") != text] == [], _AGAIN
+
+
+def test_the_score_is_full() -> None:
+    told = score(SEEN)
+    assert told.startswith(f"Mutant score: 100 % ({len(MUTANTS)} of {len(MUTANTS)} mutants are killed).")
+    assert told.endswith("MUST clauses are proven: 100 %.")
+    assert score({}).startswith("Mutant score: 0 % (0 of")
 
 
 def test_a_mutant_that_most_clauses_see_proves_none() -> None:

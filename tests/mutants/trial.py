@@ -68,16 +68,9 @@ def load(backend: str) -> None:
     imports_of_ours()
 
 
-def listed(mutant: Mutant, *, one_by_one: bool = False) -> Task:
+def listed(mutant: Mutant) -> Task:
     """The clauses that must see the mutant."""
-    clauses = [killer.clause for killer in mutant.killers]
-    return Task(mutant=mutant, backend=mutant.backend, clauses=clauses, one_by_one=one_by_one)
-
-
-def everything(mutant: Mutant) -> Task:
-    """All clauses of the ports that the mutant's own are of."""
-    ports = tuple(dict.fromkeys(killer.clause[:2] for killer in mutant.killers))
-    return Task(mutant=mutant, backend=mutant.backend, ports=ports, seconds=ALL_SECONDS)
+    return Task(mutant=mutant, backend=mutant.backend, clauses=[killer.clause for killer in mutant.killers])
 
 
 def tried(tasks: Iterable[Task], at_once: int) -> Iterator[tuple[Task, list[Verdict] | str]]:
@@ -157,8 +150,11 @@ def _silence() -> None:
 def _verdicts(task: Task) -> list[Mapping[str, Any]]:
     if task.mutant is not None:
         replace_modules({module_name(file): source for file, source in changed_sources(task.mutant).items()})
+    left_out: frozenset[str] = frozenset()
     if task.one_by_one:
-        import_module("tests.mutants.one_by_one").arrange()
+        one_by_one = import_module("tests.mutants.one_by_one")
+        one_by_one.arrange()
+        left_out = one_by_one.NEEDS_COMPANY
     verdicts: list[Mapping[str, Any]] = []
     module, _, name = BACKENDS[task.backend].partition(":")
     specs = getattr(import_module(module), name)
@@ -166,18 +162,18 @@ def _verdicts(task: Task) -> list[Mapping[str, Any]]:
     for port in ports:
         spec = next(spec for spec in specs if spec.port.value == port)
         own = [clause for clause in task.clauses if clause.startswith(port)]
-        verdicts += [_as_json(result) for result in _results(spec, own)]
+        verdicts += [_as_json(result) for result in _results(spec, own, left_out)]
     return verdicts
 
 
-def _results(spec: Any, clauses: Sequence[str]) -> Iterator[Any]:
+def _results(spec: Any, clauses: Sequence[str], left_out: frozenset[str]) -> Iterator[Any]:
     registry = import_module("conformance.registry").load()
     wanted = _with_prerequisites(registry, clauses)
     choice = import_module("conformance.choice").Choice(seed=_SEED, time_scale=_TIME_SCALE)
     session = import_module("conformance.session").Session(spec, registry, choice)
     try:
         for clause in registry.clauses(spec.port):
-            if clause.id in wanted or not wanted:
+            if clause.id not in left_out and (clause.id in wanted or not wanted):
                 yield session.check(clause.id)
     finally:
         session.close()
