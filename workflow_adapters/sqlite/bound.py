@@ -6,6 +6,7 @@ import asyncio
 import sqlite3
 from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass
 from typing import Any, Final, TypeVar
 
 import aiosqlite
@@ -18,7 +19,7 @@ from workflow_adapters.sqlite.check import check_schema, expected_parts
 from workflow_adapters.sqlite.connection import outlast
 from workflow_adapters.sqlite.database import ConnectedDatabase, Engine
 from workflow_adapters.sqlite.dialect import SqliteDialect
-from workflow_adapters.sqlite.errors import is_wrong_statement, translated
+from workflow_adapters.sqlite.errors import is_wrong_statement, translated, undone
 from workflow_adapters.sqlite.execution import STYLE, plain_rows
 from workflow_adapters.transaction_scope import TransactionScope
 
@@ -26,6 +27,17 @@ T = TypeVar("T")
 
 _DIALECT: Final = SqliteDialect(own_functions=False)
 _OPERATION_SAVEPOINT: Final = "wa_operation"
+
+
+@dataclass(slots=True)
+class _Fate:
+    """Of the caller's transaction: the error with which SQLite undid it."""
+
+    fault: Exception | None = None
+
+    def require(self) -> None:
+        if self.fault is not None:
+            raise undone() from self.fault
 
 
 class BoundDatabase(ConnectedDatabase):
@@ -36,11 +48,18 @@ class BoundDatabase(ConnectedDatabase):
     """
 
     def __init__(
-        self, engine: Engine, connection: aiosqlite.Connection, scope: TransactionScope, *, depth: int = 0
+        self,
+        engine: Engine,
+        connection: aiosqlite.Connection,
+        scope: TransactionScope,
+        *,
+        fate: _Fate | None = None,
+        depth: int = 0,
     ) -> None:
         super().__init__(engine, connection)
         self._scope = scope
         self._depth = depth
+        self.fate = fate or _Fate()
 
     @property
     def dialect(self) -> Dialect:
@@ -66,7 +85,7 @@ class BoundDatabase(ConnectedDatabase):
             self.require_transaction()
             try:
                 await outlast(asyncio.ensure_future(self._execute(f"SAVEPOINT {name}")))
-                yield BoundDatabase(self.engine, self.connection, inner, depth=depth)
+                yield BoundDatabase(self.engine, self.connection, inner, fate=self.fate, depth=depth)
                 self.require_transaction()
             except BaseException:
                 await outlast(asyncio.ensure_future(self._undo(name)))
@@ -74,7 +93,8 @@ class BoundDatabase(ConnectedDatabase):
             await outlast(asyncio.ensure_future(self._execute(f"RELEASE {name}")))
 
     def require_transaction(self) -> None:
-        """UsageError unless the caller's transaction is open."""
+        """UsageError unless the caller's transaction is open; TransactionConflictError where SQLite undid it."""
+        self.fate.require()
         try:
             is_open = self.connection.in_transaction
         except ValueError as closed:
@@ -107,7 +127,9 @@ class BoundDatabase(ConnectedDatabase):
         try:
             return await self._drive(operation())
         except sqlite3.Error as error:
-            raise await self._refusal(error) from error
+            refusal = await self._refusal(error)
+            self._note_if_undone(refusal)
+            raise refusal from error
 
     async def _drive(self, steps: Operation[T]) -> T:
         try:
@@ -124,7 +146,14 @@ class BoundDatabase(ConnectedDatabase):
         try:
             await self._fetch(sql)
         except sqlite3.Error as error:
-            raise translated(error) from error
+            refusal = translated(error)
+            self._note_if_undone(refusal)
+            raise refusal from error
+
+    def _note_if_undone(self, error: Exception) -> None:
+        with suppress(ValueError):  # it was closed meanwhile, which is told by itself
+            if not self.connection.in_transaction:
+                self.fate.fault = error
 
     async def _undo(self, savepoint: str) -> None:
         if self.connection.in_transaction:
@@ -162,6 +191,7 @@ async def open_bound(engine: Engine, connection: object) -> AsyncGenerator[Bound
     await outlast(asyncio.ensure_future(database.require_foreign_keys()))
     async with scope.entered():
         yield database
+    database.fate.require()
 
 
 async def driver_connection(session_or_connection: object) -> object:

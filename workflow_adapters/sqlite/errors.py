@@ -56,6 +56,11 @@ def translated(error: sqlite3.Error, *, committing: bool = False) -> BackendErro
     return kind(f"{meaning}: {error}")
 
 
+def undone() -> TransactionConflictError:
+    """The error of a transaction that SQLite rolled back by itself; raise it ``from`` the error that made it."""
+    return TransactionConflictError("SQLite undid this transaction after an error; run it again from its start")
+
+
 def _code(error: sqlite3.Error) -> int:
     # Errors of the sqlite3 module itself, such as a closed connection, carry no code.
     return getattr(error, "sqlite_errorcode", sqlite3.SQLITE_MISUSE)

@@ -8,10 +8,11 @@ from typing import Final, TypeVar
 
 import aiosqlite
 
-from workflow_adapters.errors import BackendError, TransactionConflictError, UsageError, WorkflowAdapterError
+from workflow_adapters.errors import BackendError, UsageError, WorkflowAdapterError
 from workflow_adapters.sql.statement import Operation
 from workflow_adapters.sqlite.connection import SqliteConnection, outlast, start
 from workflow_adapters.sqlite.database import ConnectedDatabase, Engine
+from workflow_adapters.sqlite.errors import undone
 from workflow_adapters.sqlite.execution import (
     begin,
     commit,
@@ -151,6 +152,6 @@ def _require(opened: SqliteConnection, scope: TransactionScope) -> None:
 def _gone(opened: SqliteConnection) -> WorkflowAdapterError:
     if opened.fault is None:
         return UsageError("the transaction was ended on its connection; leave COMMIT and ROLLBACK to the block")
-    gone = TransactionConflictError("SQLite undid this transaction after an error; run it again from its start")
+    gone = undone()
     gone.__cause__ = opened.fault
     return gone
