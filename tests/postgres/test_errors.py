@@ -23,10 +23,8 @@ from workflow_adapters import (
     UsageError,
     WorkflowAdapterError,
 )
-from workflow_adapters.postgres.connect import Connector, check_dsn
 from workflow_adapters.postgres.database import TransactionDatabase
 from workflow_adapters.postgres.errors import InFlight, connecting_failed, meaning, translated
-from workflow_adapters.postgres.options import PostgresSettings
 
 CODES: dict[str, type[WorkflowAdapterError]] = {
     "08006": BackendUnavailableError,
@@ -120,53 +118,6 @@ def test_what_the_driver_itself_complains_of() -> None:
 )
 def test_what_a_failure_to_connect_means(error: Exception, expected: type[WorkflowAdapterError]) -> None:
     assert type(connecting_failed(error)) is expected
-
-
-@pytest.mark.parametrize(
-    "dsn",
-    [
-        "mysql://host/db",
-        "host/db",
-        "postgresql://user:pa@ss@host/db",
-        "postgresql://user:pa/ss@host/db",
-        "postgresql://user:pa#ss@host/db",
-        "postgresql://user:pa?ss@host/db",
-        "postgresql://user:pa%40ss@host:pa/db",
-    ],
-)
-def test_a_dsn_that_would_be_misread_is_refused_without_showing_it(dsn: str) -> None:
-    with pytest.raises(ConfigurationError, match="DSN") as caught:
-        check_dsn(dsn)
-    assert "pa" not in str(caught.value).replace("password", "").replace("parse", "")
-    assert caught.value.__cause__ is None
-
-
-@pytest.mark.parametrize(
-    "dsn",
-    [
-        "postgresql://",
-        "postgres://host",
-        "postgresql://user:p%40ss@host:1/db?sslmode=disable",
-        "postgresql://u@h1:1,h2:2/db?target_session_attrs=any",
-        "postgresql:///db?host=/run/sock",
-        "postgresql://[::1]:5432/db",
-    ],
-)
-def test_a_good_dsn(dsn: str) -> None:
-    check_dsn(dsn)
-
-
-@pytest.mark.asyncio
-@pytest.mark.parametrize(
-    "dsn", ["postgresql://u:secret@h/d?target_session_attrs=secret", "postgresql://u:secret@h/d?sslmode=odd"]
-)
-async def test_what_asyncpg_can_not_use_is_told_without_the_password(dsn: str) -> None:
-    connector = Connector(dsn, PostgresSettings())
-    with pytest.raises(ConfigurationError, match="asyncpg can not use") as caught:
-        await connector()
-    assert "secret" not in str(caught.value)
-    assert caught.value.__cause__ is None
-    assert caught.value.__suppress_context__
 
 
 @pytest.mark.asyncio

@@ -13,10 +13,9 @@ import asyncpg
 
 from workflow_adapters.errors import ConfigurationError
 from workflow_adapters.postgres.connection import Connection, to_the_end
+from workflow_adapters.postgres.dsn import check_dsn
 from workflow_adapters.postgres.errors import connecting_failed
 from workflow_adapters.postgres.options import PostgresSettings
-
-SCHEMES: Final = ("postgresql", "postgres")
 
 # Statements are few, but a patch makes one for every set of fields that is ever written together.
 _CACHED_STATEMENTS: Final = 512
@@ -65,7 +64,7 @@ class Connector:
             return await _uninterrupted(asyncpg.connect(self._dsn, **options))
         except (OSError, asyncpg.PostgresError, asyncpg.InternalClientError) as error:
             raise connecting_failed(error) from error
-        except (ValueError, TypeError, asyncpg.InterfaceError) as error:
+        except (ValueError, TypeError, OverflowError, IndexError, asyncpg.InterfaceError) as error:
             said = type(error).__name__ if self._has_password else str(error)
             # Not even as the cause: its message may hold a piece of the DSN.
             raise ConfigurationError(f"asyncpg can not use the DSN or the connect options: {said}") from None
@@ -102,23 +101,6 @@ async def _give_up(opening: asyncio.Task[Connection]) -> None:
     await asyncio.wait([opening])
     if not opening.cancelled() and opening.exception() is None:
         opening.result().terminate()
-
-
-def check_dsn(dsn: str) -> None:
-    """ConfigurationError where a DSN would be read otherwise than it was meant. The message shows nothing of it."""
-    scheme, separator, rest = dsn.partition("://")
-    if not separator or scheme not in SCHEMES:
-        raise ConfigurationError(f"a Postgres DSN begins with {SCHEMES[0]}://")
-    before_query = rest.partition("?")[0]
-    authority = before_query.partition("/")[0]
-    hosts = authority.rpartition("@")[2]
-    ports = [host.rpartition("]")[2].partition(":")[2] for host in hosts.split(",")]
-    is_misread = "#" in rest or before_query.count("@") > 1 or before_query.count("@") != authority.count("@")
-    if is_misread or not all(port.isdecimal() or not port for port in ports):
-        raise ConfigurationError(
-            "the Postgres DSN has no number for a port, or a character in its user, password or database name that"
-            " stands for something else: percent-encode @ : / ? # (urllib.parse.quote(password, safe=''))"
-        )
 
 
 def _target_session_attrs(dsn: str, query: dict[str, list[str]]) -> dict[str, str]:
