@@ -181,27 +181,41 @@ class Time:
 def test_a_slow_statement_gets_another_plan_at_most_once_a_second() -> None:
     time = Time()
     watch = PlanWatch(time)
-
-    def run_for(seconds: float) -> str:
-        begun = watch.begin("q")
-        assert begun is not None
-        mark = watch.mark("q")
-        time.now += seconds
-        watch.end("q", begun)
-        return mark
-
     assert watch.begin("q") is None
     watch.watch("q")
     watch.watch("q")
     time.now += 2
-    assert run_for(0.001) == ""
-    assert run_for(0.006) == ""
-    renewed = run_for(0.006)
+    assert run_for(time, watch, 0.001) == ""
+    assert run_for(time, watch, 0.006) == ""
+    renewed = run_for(time, watch, 0.006)
     assert renewed
-    assert run_for(0.001) == renewed
+    assert run_for(time, watch, 0.001) == renewed
     time.now += 2
-    assert run_for(0.006) == renewed
-    assert run_for(0.001) not in ("", renewed)
+    assert run_for(time, watch, 0.006) == renewed
+    assert run_for(time, watch, 0.001) not in ("", renewed)
+
+
+def test_a_network_that_is_always_slow_gets_ever_fewer_plans() -> None:
+    time = Time()
+    watch = PlanWatch(time)
+    watch.watch("q")
+    marks = {run_for(time, watch, 0.02, pause=0.5) for _ in range(7200)}
+    assert 5 < len(marks) < 20
+    # A plan that turns bad after it was good for long is still replaced at once.
+    for _ in range(2000):
+        good = run_for(time, watch, 0.001, pause=0.5)
+    assert run_for(time, watch, 0.006) == good
+    assert run_for(time, watch, 0.001) != good
+
+
+def run_for(time: Time, watch: PlanWatch, seconds: float, *, pause: float = 0.0) -> str:
+    begun = watch.begin("q")
+    assert begun is not None
+    mark = watch.mark("q")
+    time.now += seconds
+    watch.end("q", begun)
+    time.now += pause
+    return mark
 
 
 def test_a_statement_that_was_not_used_for_long_gets_another_plan() -> None:

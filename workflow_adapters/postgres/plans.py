@@ -2,6 +2,7 @@
 
 A statement prepared while its table was empty keeps a plan that reads all of it, until statistics change. The server
 plans anew for a statement it has not seen, so the text of one that has become slow gets another comment at its end.
+Where that does not help, as when it is the network or a lock that takes the time, it is tried less and less often.
 """
 
 from __future__ import annotations
@@ -13,11 +14,12 @@ from typing import Final
 _SLOW: Final = 0.005
 _IDLE: Final = 60.0
 _AT_MOST_EVERY: Final = 1.0
+_AT_LEAST_EVERY: Final = 600.0
 
 
 class PlanWatch:
     """Watches the statements it is told to: one that takes more than 5 ms, or was not used for a minute, is prepared
-    anew, at most once a second.
+    anew, at most once a second, and in ever longer intervals while it stays slow.
     """
 
     def __init__(self, now: Callable[[], float] = time.monotonic) -> None:
@@ -40,8 +42,11 @@ class PlanWatch:
 
     def end(self, text: str, begun: float) -> None:
         now = self._now()
+        watched = self._watched[text]
         if now - begun > _SLOW:
-            self._watched[text].renew(now)
+            watched.slow(now)
+        else:
+            watched.well(now)
 
     def mark(self, text: str) -> str:
         """What to put behind the statement."""
@@ -53,11 +58,24 @@ class _Watched:
         self.used = used
         self.mark = ""
         self._renewals = 0
-        self._renewed = used
+        self._interval = _AT_MOST_EVERY
+        self._next = used + self._interval
+        self._well_since: float | None = None
+
+    def well(self, now: float) -> None:
+        if self._well_since is None:
+            self._well_since = now
+
+    def slow(self, now: float) -> None:
+        if self._well_since is not None and now - self._well_since >= self._interval:
+            self._interval = _AT_MOST_EVERY
+            self._next = now
+        self._well_since = None
+        if now >= self._next:
+            self.renew(now)
 
     def renew(self, now: float) -> None:
-        if now - self._renewed < _AT_MOST_EVERY:
-            return
-        self._renewed = now
+        self._next = now + self._interval
+        self._interval = min(2 * self._interval, _AT_LEAST_EVERY)
         self._renewals += 1
         self.mark = f" /* plan {self._renewals} */"
