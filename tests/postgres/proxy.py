@@ -24,6 +24,7 @@ class Proxy:
         self._tasks: set[asyncio.Task[None]] = set()
         self.to_server: Filter = lambda data: True
         self.to_client: Filter = lambda data: True
+        self.tells_of_the_end = True
         self.dsn = ""
 
     @asynccontextmanager
@@ -71,4 +72,5 @@ class Proxy:
                 if getattr(self, direction)(data):
                     writer.write(data)
                     await writer.drain()
-        writer.transport.abort()
+        if self.tells_of_the_end:
+            writer.transport.abort()

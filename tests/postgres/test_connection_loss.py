@@ -17,7 +17,9 @@ from workflow_adapters import (
     ConfigurationError,
     OutcomeUnknownError,
 )
+from workflow_adapters.postgres.connection import Connection
 from workflow_adapters.postgres.database import TransactionDatabase
+from workflow_adapters.postgres.detect import PostgresFacts
 
 pytestmark = pytest.mark.asyncio
 
@@ -63,6 +65,37 @@ async def test_the_news_of_a_lost_connection_may_come_only_with_the_next_stateme
             proxy.to_server = lambda data: proxy.heal() or proxy.cut() or False
             await call()
     assert await ids(things) == ["a", "b"]
+
+
+async def test_a_connection_lost_before_its_transaction_begins_is_replaced(
+    things: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with opened(things) as it:
+        know_schema, lost = it.home.engine.know_schema, 0
+
+        async def lose(connection: Connection, limit: float | None) -> PostgresFacts:
+            nonlocal lost
+            facts = await know_schema(connection, limit)
+            if lost < 1:
+                lost += 1
+                connection.terminate()
+            return facts
+
+        monkeypatch.setattr(it.home.engine, "know_schema", lose)
+        async with it.database.transaction() as tx:
+            await tx.write(run(put("a")), single=True)
+    assert (lost, await ids(things)) == (1, ["a"])
+
+
+async def test_a_write_on_a_connection_whose_end_was_announced_is_begun_anew(things: str) -> None:
+    """The server's last words were read, the end of the stream was not: nothing is sent on such a connection."""
+    async with Proxy(things).running() as proxy, opened(proxy.dsn, max_connections=1) as it:
+        await serves_on(it)
+        proxy.tells_of_the_end = False
+        await end_backends(things)
+        await asyncio.sleep(0.1)
+        await it.database.write(run(put("a")), single=True)
+    assert await ids(things) == ["a"]
 
 
 async def test_a_write_under_way_has_an_unknown_outcome(things: str) -> None:

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from typing import Any, Final, TypeVar
 
-import asyncpg
-
 from workflow_adapters.errors import WorkflowAdapterError
 from workflow_adapters.lifecycle import Lifecycle
 from workflow_adapters.postgres.connection import Connection, is_lost
 from workflow_adapters.postgres.detect import PostgresFacts, facts_of, read_catalogue
-from workflow_adapters.postgres.errors import InFlight, translated
+from workflow_adapters.postgres.errors import InFlight, translated, was_never_sent
 from workflow_adapters.postgres.options import PostgresSettings
 from workflow_adapters.postgres.plans import PlanWatch
 from workflow_adapters.postgres.style import PostgresStyle
@@ -64,7 +62,7 @@ class Engine:
                 try:
                     rows = await self._fetch(connection, statement, limit)
                 except Exception as error:
-                    sent = answered or not isinstance(error, asyncpg.InterfaceError)
+                    sent = answered or not was_never_sent(error)
                     raise _failed(error, connection, InFlight(sent=sent, in_doubt=in_doubt)) from error
                 answered = True
                 statement = operation.send(rows)

@@ -118,6 +118,16 @@ def is_stale_plan(error: BaseException) -> bool:
     return isinstance(error.__cause__, asyncpg.InvalidCachedStatementError)
 
 
+def was_never_sent(error: Exception) -> bool:
+    """Whether asyncpg refused a statement before it wrote a byte of it.
+
+    Of a connection whose end has been announced and not yet come, it says only that it is busy. There is nothing else
+    to tell this by; words that another version might use would leave the outcome unknown, which is always right.
+    """
+    is_busy = isinstance(error, asyncpg.InternalClientError) and str(error).startswith("cannot switch to state")
+    return is_busy or isinstance(error, asyncpg.InterfaceError)
+
+
 def translated(error: Exception, closed: bool, in_flight: InFlight) -> WorkflowAdapterError:
     """The error of ours for what a statement raised; `closed` says whether its connection is gone."""
     if isinstance(error, TimeoutError):

@@ -5,11 +5,9 @@ from __future__ import annotations
 import asyncio
 from typing import Final
 
-import asyncpg
-
 from workflow_adapters.postgres.connection import Connection, Transaction, discard, is_lost
 from workflow_adapters.postgres.engine import Engine
-from workflow_adapters.postgres.errors import InFlight, translated
+from workflow_adapters.postgres.errors import InFlight, translated, was_never_sent
 from workflow_adapters.postgres.pool_port import Pool
 from workflow_adapters.postgres.session import Session
 
@@ -37,8 +35,9 @@ class OwnTransaction:
     @classmethod
     async def begin(cls, engine: Engine, connection: Connection, pool: Pool) -> OwnTransaction:
         await engine.know_schema(connection, pool.limit)
-        transaction = connection.transaction(isolation="read_committed")
         try:
+            # Of a connection that was lost meanwhile this tells already.
+            transaction = connection.transaction(isolation="read_committed")
             async with asyncio.timeout(pool.limit):
                 await transaction.start()
         except Exception as error:
@@ -94,5 +93,5 @@ class OwnTransaction:
 
 
 def _commit_failed(error: Exception, connection: Connection) -> Exception:
-    sent = not isinstance(error, asyncpg.InterfaceError)
-    return translated(error, is_lost(connection), InFlight(sent=sent, in_doubt=True))
+    in_flight = InFlight(sent=not was_never_sent(error), in_doubt=True)
+    return translated(error, is_lost(connection), in_flight)
