@@ -105,7 +105,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("names", nargs="*", help="names of mutants, areas, or patterns of them; none means all")
     parser.add_argument("--backend", choices=BACKENDS, action="append", help="of these alone")
     parser.add_argument("--jobs", type=int, default=2)
+    parser.add_argument("--score", action="store_true", help="try nothing, and print what was seen before")
     given = parser.parse_args(arguments)
+    if given.score:
+        sys.stdout.write(f"{score(read())}\n")
+        return 0
     backends = given.backend or BACKENDS
     if any(map(needs_postgres, backends)) and not is_held():
         return run_beside_postgres("tests.mutants.matrix", sys.argv[1:] if arguments is None else arguments)
