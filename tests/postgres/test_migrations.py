@@ -363,9 +363,6 @@ async def undoing(dsn: str) -> str:
     parts = await query(
         dsn,
         """
-        SELECT format('DROP FUNCTION %s CASCADE', oid::regprocedure) FROM pg_proc
-        WHERE starts_with(proname::text, 'wa_')
-        UNION ALL
         SELECT format('DROP TABLE %I CASCADE', relname) FROM pg_class
         WHERE starts_with(relname::text, 'wa_') AND relkind = 'r' AND relname <> 'wa_migrations'
         UNION ALL
@@ -375,6 +372,8 @@ async def undoing(dsn: str) -> str:
         SELECT format('ALTER TABLE %s DROP COLUMN %I', attrelid::regclass, attname) FROM pg_attribute
         WHERE starts_with(attname::text, 'wa_') AND attnum > 0 AND NOT attisdropped
           AND attrelid::regclass::text IN ('job_queue', 'outbox_events', 'workflow_runs', 'ai_calls')
+        UNION ALL
+        SELECT format('DROP FUNCTION %s', oid::regprocedure) FROM pg_proc WHERE starts_with(proname::text, 'wa_')
         """,
     )
     return ";\n".join([*(row[0] for row in parts), "DELETE FROM wa_migrations WHERE version > 1"])
