@@ -1,5 +1,5 @@
 .DEFAULT_GOAL := help
-.PHONY: help demo check fix test test-all conformance contract examples constraints
+.PHONY: help demo check fix test test-all conformance mutants contract examples constraints
 .SUFFIXES:
 
 PYTHONS = $(foreach version,3.11 3.12 3.13,$(if $(shell tools/find-python.sh $(version) 2>/dev/null),$(version)))
@@ -31,7 +31,11 @@ test-all: ## Run the tests on every Python from 3.11 to 3.13 that is here
 	done
 
 conformance: .venv/dev ## Hold the built-in adapters to the contract and print the matrix
-	.venv/bin/python -m conformance run tests.conformance.backends:all_specs $(ARGS)
+	.venv/bin/python -m conformance run tests.conformance.backends:all_specs --profile full $(ARGS)
+	@.venv/bin/python -m tests.mutants.matrix --score
+
+mutants: .venv/dev ## Try the clauses on the mutants that have changed, and write docs/mutants.md
+	.venv/bin/python -m tests.mutants.matrix $(ARGS)
 
 contract: .venv/dev ## Write docs/contract.md from the clauses, and remember their ids
 	.venv/bin/python -m conformance docs --output docs/contract.md --ids conformance/ids.json

@@ -97,6 +97,7 @@ class SpecOptions(TypedDict, total=False):
     parameters: Parameters
     gaps: Mapping[str, str]
     needs_postgres: bool
+    side_by_side: bool
     location: str
 
 
@@ -117,6 +118,8 @@ class Spec:
     gaps: Mapping[str, str] = field(default_factory=dict[str, str])
     needs_postgres: bool = False
     """Find a server and give each namespace a database of its own, in ``env.dsn``."""
+    side_by_side: bool = False
+    """Its stores have nothing in common with those of other specs, so it may be tried at the same time as they are."""
     location: str = ""
     """Where the command line finds the factory: ``package.module:make_queue``."""
 

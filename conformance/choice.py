@@ -10,6 +10,7 @@ from typing import Final, Literal, TypeAlias
 TIME_SCALE: Final = "CONFORMANCE_TIME_SCALE"
 
 Loop: TypeAlias = Literal["asyncio", "trio"]
+Profile: TypeAlias = Literal["quick", "full"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -18,6 +19,8 @@ class Choice:
 
     only: Sequence[str] = ()
     """Ids, or patterns of them such as ``JQ-FENCE-*``; empty means all."""
+    profile: Profile = "full"
+    """"quick" leaves out what needs many calls to be seen: great volumes, long races, cancellation at every await."""
     seed: int | None = None
     loop: Loop = "asyncio"
     dsn: str | None = None

@@ -19,6 +19,7 @@ _SIGPIPE: Final = 141
 _EXIT_CODES: Final = "Exit code: 0 conformant, 1 not conformant, 2 usage, 3 incomplete, 4 harness error."
 _TARGET: Final = """package.module:name of a factory, a Spec, a list of Specs, or a generated test class;
  module:name#adapter chooses one of a list"""
+_PROFILES: Final = "quick (the default) leaves out great volumes, long races, and cancellation at every await"
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -28,12 +29,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
     from conformance.commands import COMMANDS
     from conformance.reports.document import DocumentError
     from conformance.runner import UsageError
+    from conformance.side_by_side import WorkerLostError
 
     try:
         return int(COMMANDS[options.command](options))
     except (UsageError, DocumentError, LookupError) as error:
         print(f"conformance: {error.args[0]}", file=sys.stderr)  # noqa: T201 - a command line's output
         return int(ExitCode.USAGE)
+    except WorkerLostError as error:
+        print(f"conformance: {error}", file=sys.stderr)  # noqa: T201 - a command line's output
+        return int(ExitCode.HARNESS_ERROR)
     except BrokenPipeError:
         # Whoever read the output has seen enough; what is left must not fail again at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -68,6 +73,8 @@ def _add_run(run: argparse.ArgumentParser) -> None:
     run.add_argument("--port", choices=_PORTS, help="the port of a factory, where that cannot be told; or one of many")
     run.add_argument("--declare", action="append", default=[], metavar="CAPABILITY", help="promised by a bare factory")
     run.add_argument("--only", action="append", default=[], metavar="ID", help="these clauses; patterns: 'JQ-FENCE-*'")
+    run.add_argument("--profile", choices=("quick", "full"), default="quick", help=_PROFILES)
+    run.add_argument("--jobs", type=int, metavar="N", help="adapters at a time that may be tried side by side")
     run.add_argument("--json", type=Path, metavar="FILE", help="write the report that all others can be made from")
     run.add_argument("--junit", type=Path, metavar="FILE", help="write JUnit XML")
     _add_common(run)

@@ -12,9 +12,10 @@ from typing import Final
 
 from conformance import permanent
 from conformance.backend import Spec
-from conformance.choice import Choice
+from conformance.choice import Choice, Profile
 from conformance.clause import Clause, Port, name_of
 from conformance.contract import contract
+from conformance.judging import judged
 from conformance.outcome import ExitCode
 from conformance.registry import load
 from conformance.report import Report, worst
@@ -22,9 +23,8 @@ from conformance.reports.document import read_documents, write_document
 from conformance.reports.html import to_html
 from conformance.reports.junit import to_junit
 from conformance.reports.markdown import to_markdown
-from conformance.reports.terminal import Terminal, terminal
-from conformance.runner import UsageError, choose, run_sync
-from conformance.servers import stop_server
+from conformance.reports.terminal import terminal
+from conformance.runner import UsageError
 from conformance.targets import load_specs
 
 _PORTS: Final = {port.slug: port for port in Port}
@@ -35,7 +35,7 @@ def run(options: Namespace) -> ExitCode:
     _check_places(options.json, options.junit, options.markdown, options.html)
     specs = [spec for target in options.targets for spec in _load(target, options)]
     show = terminal(plain=options.plain, trace=options.trace)
-    reports = _judge(specs, _choice(options, options.only), show)
+    reports = judged(specs, _choice(options, options.only, options.profile), show, options.jobs)
     if len(reports) > 1:
         show.summary(reports)
     if options.json is not None:
@@ -54,7 +54,7 @@ def replay(options: Namespace) -> ExitCode:
             f"{options.target} has {len(specs)} adapters of {port.title}; name one, as in module:name#adapter"
         )
     show = terminal(plain=options.plain, trace=options.trace)
-    return worst(_judge(specs, _choice(options, [options.clause]), show))
+    return worst(judged(specs, _choice(options, [options.clause], "full"), show, jobs=1))
 
 
 def list_clauses(options: Namespace) -> ExitCode:
@@ -136,25 +136,18 @@ def _load(target: str, options: Namespace) -> list[Spec]:
     return load_specs(target, _PORTS.get(options.port), options.declare)
 
 
-def _choice(options: Namespace, only: Sequence[str]) -> Choice:
+def _choice(options: Namespace, only: Sequence[str], profile: Profile) -> Choice:
     if options.dsn is not None:
         # Where the ladder to a Postgres begins; in this process alone.
         os.environ[_POSTGRES] = options.dsn
     return Choice(
-        only=tuple(only), seed=options.seed, loop=options.loop, dsn=options.dsn, time_scale=options.time_scale
+        only=tuple(only),
+        profile=profile,
+        seed=options.seed,
+        loop=options.loop,
+        dsn=options.dsn,
+        time_scale=options.time_scale,
     )
-
-
-def _judge(specs: Sequence[Spec], choice: Choice, show: Terminal) -> list[Report]:
-    reports: list[Report] = []
-    try:
-        for spec in specs:
-            show.begin(spec, len(choose(spec, choice.only, load())))
-            reports.append(run_sync(spec, choice, on_result=show.result))
-            show.end(reports[-1])
-    finally:
-        stop_server()
-    return reports
 
 
 def _write_matrix(reports: Sequence[Report], options: Namespace) -> None:

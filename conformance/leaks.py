@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import re
 import threading
 from collections.abc import Iterable
@@ -12,7 +13,7 @@ from typing import Any, Final, cast
 
 import anyio
 
-_DESCRIPTORS: Final = Path("/proc/self/fd")
+_DESCRIPTORS: Final = "/proc/self/fd"
 # Threads that belong to the event loop, not to whoever used them: they are kept for the next call.
 _POOLED: Final = ("asyncio_", "AnyIO worker thread", "Trio thread", "conformance-")
 # Drivers share an executor among all their clients in a process; one for each call would soon be more than that.
@@ -95,12 +96,14 @@ def _trio_tasks() -> Iterable[Any]:
 
 
 def _connections(directory: Path) -> Iterable[str]:
-    for entry in _DESCRIPTORS.iterdir() if _DESCRIPTORS.is_dir() else ():
+    # By os, not by pathlib: every clause asks, and that took a tenth of a run.
+    wanted = ("socket:", f"{directory}/")
+    for number in os.listdir(_DESCRIPTORS) if os.path.isdir(_DESCRIPTORS) else ():  # noqa: PTH112, PTH208 - see above
         try:
-            target = str(entry.readlink())
+            target = os.readlink(f"{_DESCRIPTORS}/{number}")  # noqa: PTH115 - see above
         except OSError:
             continue
-        if target.startswith(("socket:", f"{directory}/")):
+        if target.startswith(wanted):
             yield target
 
 

@@ -92,6 +92,8 @@ class Report:
     """The harness's."""
     selected: bool = False
     """Only some of the port's clauses were asked for."""
+    left_out: int = 0
+    """How many of the port's clauses the quick profile has left for the full one."""
     refused: str | None = None
     """Why nothing that was found means anything."""
     leftovers: str = ""
@@ -147,6 +149,8 @@ class Report:
                 said = f"Incomplete: {self.incomplete_because()}"
             case ExitCode.HARNESS_ERROR:
                 said = f"Harness error: {_counted(self.counts[Outcome.HARNESS_ERROR], 'clause')} could not be judged"
+        if self.left_out and self.exit_code is ExitCode.CONFORMANT:
+            said = f"{said}; --profile full tries {_counted(self.left_out, 'clause')} more"
         return f"{said}."
 
 

@@ -6,7 +6,7 @@ import fnmatch
 import platform
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import fields
 from datetime import UTC, datetime
 from importlib import metadata
@@ -19,6 +19,7 @@ from conformance.backend import Spec
 from conformance.choice import DEFAULT_CHOICE, Choice
 from conformance.clause import Clause
 from conformance.outcome import ExitCode, Result
+from conformance.profiles import of_profile
 from conformance.registry import Registry, load
 from conformance.report import Report, Subject, text_of
 from conformance.session import Session
@@ -65,7 +66,7 @@ def run_sync(
     """Judge the adapter; UsageError when the spec or the choice names what does not exist."""
     known = registry or load()
     check_spec(spec, known)
-    chosen = choose(spec, choice.only, known)
+    chosen = choose(spec, choice, known)
     session = Session(spec, known, choice)
     started_at, began = datetime.now(UTC), time.monotonic()
     tried: list[tuple[Clause, Result]] = []
@@ -92,18 +93,22 @@ def run_sync(
         platform=f"{platform.system()} {platform.machine()}",
         version=metadata.version("workflow-adapters"),
         selected=bool(choice.only),
+        left_out=0 if choice.only else len(known.clauses(spec.port)) - len(chosen),
         refused=session.refused,
         leftovers=left,
     )
 
 
-def choose(spec: Spec, only: Sequence[str], registry: Registry) -> list[Clause]:
-    """The port's clauses that match one of the patterns, in the order in which they are tried."""
+def choose(spec: Spec, choice: Choice, registry: Registry) -> list[Clause]:
+    """The port's clauses that the choice is about, in the order in which they are tried."""
+    only = choice.only
     clauses = registry.clauses(spec.port)
     for pattern in only:
         if not any(fnmatch.fnmatchcase(clause.id, pattern) for clause in clauses):
             raise UsageError(f"no clause of {spec.port.title} matches {pattern!r}")
-    return [clause for clause in clauses if not only or any(fnmatch.fnmatchcase(clause.id, name) for name in only)]
+    if only:
+        return [clause for clause in clauses if any(fnmatch.fnmatchcase(clause.id, name) for name in only)]
+    return of_profile(clauses, choice.profile)
 
 
 def check_spec(spec: Spec, registry: Registry) -> None:

@@ -12,15 +12,23 @@ from pathlib import Path
 from typing import Final
 
 _PREFIX: Final = "workflow-conformance-"
+# Files that nobody wants back need no disk: an adapter that syncs each commit is tried in half the time.
+_IN_MEMORY: Final = Path("/dev/shm")
+_ON_DISK: Final = Path("/tmp")
+_CHOSEN_BY: Final = ("TMPDIR", "TEMP", "TMP")
+_ENOUGH: Final = 512 * 2**20
 
 
 class Scratch:
     """Held by a lock that the kernel takes away however the process ends."""
 
     def __init__(self) -> None:
-        with _alone():
-            _remove_abandoned()
-            self.path = Path(tempfile.mkdtemp(prefix=_PREFIX))
+        base = base_directory()
+        for place in {base, Path(tempfile.gettempdir())}:
+            with _alone(place):
+                _remove_abandoned(place)
+        with _alone(base):
+            self.path = Path(tempfile.mkdtemp(prefix=_PREFIX, dir=base))
             self._lock = os.open(self.path / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
             fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
 
@@ -29,10 +37,23 @@ class Scratch:
         os.close(self._lock)
 
 
+def base_directory() -> Path:
+    """Where directories are made: in memory where there is room, unless the environment names a place."""
+    usual = Path(tempfile.gettempdir())
+    if usual != _ON_DISK or any(name in os.environ for name in _CHOSEN_BY):
+        return usual
+    try:
+        room = os.statvfs(_IN_MEMORY)
+    except OSError:
+        return usual
+    is_fit = os.access(_IN_MEMORY, os.W_OK | os.X_OK) and room.f_bavail * room.f_frsize >= _ENOUGH
+    return _IN_MEMORY if is_fit else usual
+
+
 @contextmanager
-def _alone() -> Generator[None]:
+def _alone(base: Path) -> Generator[None]:
     """Keep other runs from looking: between its making and its lock, a directory looks abandoned."""
-    directory = os.open(tempfile.gettempdir(), os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    directory = os.open(base, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         fcntl.flock(directory, fcntl.LOCK_EX)
         yield
@@ -40,8 +61,8 @@ def _alone() -> Generator[None]:
         os.close(directory)
 
 
-def _remove_abandoned() -> None:
-    for path in Path(tempfile.gettempdir()).glob(f"{_PREFIX}*"):
+def _remove_abandoned(base: Path) -> None:
+    for path in base.glob(f"{_PREFIX}*"):
         try:
             lock = os.open(path / "lock", os.O_RDWR | os.O_CLOEXEC)
         except OSError:

@@ -24,6 +24,7 @@ class Shared:
         self.stack = ExitStack()
         self.server: ThrowawayServer | None = None
         self.refused: str | None = None
+        self.name: str | None = os.environ.get(_XDIST_RUN)
 
 
 _shared = Shared()
@@ -38,13 +39,18 @@ def postgres_server() -> ThrowawayServer:
             raise FixtureError(_shared.refused)
         if _shared.server is None:
             try:
-                context = blocking_postgres(shared_as=os.environ.get(_XDIST_RUN))
+                context = blocking_postgres(shared_as=_shared.name)
                 _shared.server = _shared.stack.enter_context(context)
             except ThrowawayError as error:
                 _shared.refused = str(error)
                 raise FixtureError(_shared.refused) from error
             atexit.register(stop_server)
         return _shared.server
+
+
+def share_as(name: str) -> None:
+    """From now on share the server with every process that has said the same; for processes about to be forked."""
+    _shared.name = name
 
 
 def stop_server() -> None:

@@ -28,8 +28,8 @@ def _on_postgres(port: Port) -> Parameters:
     return Parameters(clock=clock, durability="crash", writers="many")
 
 
-memory: Final = specs_of("memory", open_on_memory, _in_memory)
-sqlite: Final = specs_of("sqlite", open_on_sqlite, _on_sqlite)
-postgres: Final = specs_of("postgres", open_on_postgres, _on_postgres, needs_postgres=True)
+memory: Final = specs_of("memory", open_on_memory, _in_memory, side_by_side=True)
+sqlite: Final = specs_of("sqlite", open_on_sqlite, _on_sqlite, side_by_side=True)
+postgres: Final = specs_of("postgres", open_on_postgres, _on_postgres, needs_postgres=True, side_by_side=True)
 
 all_specs: Final = [*memory, *sqlite, *postgres]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from typing import Any, Final
@@ -9,7 +10,7 @@ from typing import Any, Final
 from conformance.backend import Env, Spec
 from conformance.clause import Port
 from conformance.testcase import case_for
-from tests.conformance.misbehaving import Forgetful, factory_of
+from tests.conformance.misbehaving import Forgetful, Hanging, factory_of
 from tests.conformance.pocket_ledger import PocketLedger, pocket
 from workflow_adapters.ports.step_ledger import SupportsClearExcept
 
@@ -18,6 +19,20 @@ one: Final = Spec(port=Port.STEP_LEDGER, factory=pocket, name="pocket", capabili
 several: Final = [one, Spec(port=Port.STEP_LEDGER, factory=factory_of(Forgetful), name="forgetful")]
 Case: Final = case_for(one, module=__name__)
 nothing: Final = 7
+
+
+@asynccontextmanager
+async def dying(_: Env) -> AsyncGenerator[object]:
+    os._exit(9)
+    yield
+
+
+def _beside(factory: Any, name: str) -> Spec:
+    return Spec(port=Port.STEP_LEDGER, factory=factory, name=name, side_by_side=True)
+
+
+hanging: Final = [_beside(factory_of(Hanging), "first"), _beside(factory_of(Hanging), "second")]
+mortal: Final = [_beside(pocket, "pocket"), _beside(dying, "dying")]
 
 
 class Ambiguous(PocketLedger):

@@ -38,6 +38,8 @@ def reports() -> list[Report]:
         (made(Outcome.PASS, Outcome.NOT_APPLICABLE), 0, "Conformant."),
         (made(Outcome.PASS, Outcome.WARN), 0, "Conformant."),
         (made(Outcome.PASS, Outcome.WAIVED), 0, "Conformant, but for 1 declared gap."),
+        (made(Outcome.PASS, left_out=2), 0, "Conformant; --profile full tries 2 clauses more."),
+        (made(Outcome.FAIL, left_out=2), 1, "Not conformant: 1 MUST not met."),
         (made(Outcome.PASS, selected=True), 0, "The chosen clauses are met."),
         (made(Outcome.PASS, Outcome.FAIL), 1, "Not conformant: 1 MUST not met."),
         (made(Outcome.FAIL, Outcome.FAIL, Outcome.HARNESS_ERROR), 1, "Not conformant: 2 MUSTs not met."),

@@ -11,7 +11,7 @@ from typing import Any
 import anyio
 import pytest
 
-from conformance import servers
+from conformance import scratch, servers
 from conformance.backend import Env, Fixture
 from conformance.clause import Options
 from conformance.context import Context
@@ -220,3 +220,21 @@ def test_a_factory_that_is_no_function_has_a_name_too() -> None:
     spec = spec_of(Factory())
     assert spec.name == "Factory"
     assert judged(spec)["SL-LIST-01"].outcome is Outcome.PASS
+
+
+def test_directories_are_made_in_memory_unless_the_environment_names_a_place(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(scratch, "_IN_MEMORY", tmp_path)
+    monkeypatch.setattr("tempfile.tempdir", "/tmp")
+    for name in ("TMPDIR", "TEMP", "TMP"):
+        monkeypatch.delenv(name, raising=False)
+    assert scratch.base_directory() == tmp_path
+    monkeypatch.setattr(scratch, "_ENOUGH", 2**62)
+    assert scratch.base_directory() == Path("/tmp"), "no room"
+    monkeypatch.setattr(scratch, "_ENOUGH", 0)
+    monkeypatch.setattr(scratch, "_IN_MEMORY", tmp_path / "none")
+    assert scratch.base_directory() == Path("/tmp"), "no such place"
+    monkeypatch.setattr(scratch, "_IN_MEMORY", tmp_path)
+    monkeypatch.setenv("TMPDIR", "/tmp")
+    assert scratch.base_directory() == Path("/tmp"), "asked for"

@@ -1,0 +1,97 @@
+"""Adapters that are tried at the same time: the same verdicts, shown in the same order, and nothing left behind."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+TARGETS = "tests.conformance.cli_targets"
+MEMORY = "tests.conformance.backends:memory"
+COMMAND = [sys.executable, "-W", "error", "-m", "conformance", "run", "--plain"]
+
+
+def started(tmp_path: Path, *arguments: str) -> subprocess.Popen[str]:
+    return subprocess.Popen(
+        [*COMMAND, *arguments],
+        cwd=ROOT,
+        env={**os.environ, "TMPDIR": str(tmp_path)},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+def said(tmp_path: Path, *arguments: str) -> tuple[int, str, str]:
+    process = started(tmp_path, *arguments)
+    output, errors = process.communicate(timeout=60)
+    return process.returncode, output, errors
+
+
+def verdicts(path: Path) -> list[tuple[str, dict[str, str]]]:
+    document: dict[str, Any] = json.loads(path.read_text())
+    return [
+        (report["adapter"]["port"], {result["clause_id"]: result["outcome"] for result in report["results"]})
+        for report in document["reports"]
+    ]
+
+
+def test_the_verdicts_and_their_order_are_the_same(tmp_path: Path) -> None:
+    documents = [tmp_path / "one.json", tmp_path / "two.json"]
+    outputs: list[str] = []
+    for jobs, document in enumerate(documents, 1):
+        arguments = (MEMORY, "--only", "*-DECLARE-*", "--seed", "7", "--jobs", str(jobs), "--json", str(document))
+        code, output, errors = said(tmp_path, *arguments)
+        assert (code, errors) == (0, "")
+        outputs.append(output)
+    assert verdicts(documents[0]) == verdicts(documents[1])
+    heads = [[line for line in output.splitlines() if " of memory: " in line] for output in outputs]
+    assert heads[0] == heads[1]
+    assert len(heads[0]) == 4
+
+
+def test_a_process_that_is_gone_is_a_harness_error(tmp_path: Path) -> None:
+    code, _, errors = said(tmp_path, f"{TARGETS}:mortal", "--jobs", "2")
+    assert code == 4
+    assert errors == "conformance: dying: its process has ended before its time\n"
+
+
+def children_of(process: subprocess.Popen[str]) -> list[int]:
+    return [int(id) for id in Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()]
+
+
+def eventually(tmp_path: Path, count: int) -> bool:
+    """Whether so many directories are there, within a time that an idle machine never needs."""
+    deadline = time.monotonic() + 30
+    while len(list(tmp_path.iterdir())) != count and time.monotonic() < deadline:
+        time.sleep(0.02)
+    return len(list(tmp_path.iterdir())) == count
+
+
+@pytest.mark.parametrize("jobs", [1, 2])
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL])
+def test_nothing_is_left_after_a_signal(tmp_path: Path, jobs: int, number: signal.Signals) -> None:
+    process = started(tmp_path, f"{TARGETS}:hanging", "--jobs", str(jobs), "--time-scale", "20")
+    assert eventually(tmp_path, jobs)
+    children = children_of(process)
+    assert len(children) == (0 if jobs == 1 else jobs)
+    process.send_signal(number)
+    _, errors = process.communicate(timeout=30)
+    if number is signal.SIGINT:
+        assert process.returncode == 130
+        assert errors == "conformance: interrupted; everything it made is removed\n"
+        assert list(tmp_path.iterdir()) == []
+    else:
+        # Whoever was killed itself has left its directory for the next run.
+        assert eventually(tmp_path, 1 if jobs == 1 else 0)
+        assert said(tmp_path, f"{TARGETS}:one", "--only", "SL-DECLARE-01")[0] == 0
+        assert list(tmp_path.iterdir()) == []
+    assert [child for child in children if Path(f"/proc/{child}").exists()] == []
