@@ -4,57 +4,19 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from datetime import timedelta
 from typing import Any
 
 import anyio
 import pytest
 
+from tests.runtime.relay_support import QUICK, NoLease, Sink, append
 from tests.runtime.support import UnreadableError, until
-from tests.worked_examples.examples import event
 from workflow_adapters import Adapters, OutboxRecord
 from workflow_adapters.runtime import Event, OutboxRelay
 
 pytestmark = pytest.mark.asyncio
-LEASE = timedelta(milliseconds=300)
-QUICK: dict[str, Any] = {"lease": LEASE, "every": timedelta(milliseconds=10)}
-
-
-class Sink:
-    """Remembers what it was given."""
-
-    def __init__(self) -> None:
-        self.seen: list[OutboxRecord] = []
-        self.broken: set[str] = set()
-        self.error: type[BaseException] = RuntimeError
-
-    async def __call__(self, event: OutboxRecord) -> None:
-        if event.workflow_run_id in self.broken:
-            raise self.error
-        self.seen.append(event)
-
-    def order(self, run_id: str) -> list[int]:
-        return [event.sequence for event in self.seen if event.workflow_run_id == run_id]
-
-
-class NoLease:
-    """A persistence of a third party that has no SupportsOutboxLease."""
-
-    _HIDDEN = ("lease_outbox_events", "confirm_outbox_events", "release_outbox_lease")
-
-    def __init__(self, persistence: Any) -> None:
-        self._persistence = persistence
-
-    def __getattr__(self, name: str) -> Any:
-        if name in self._HIDDEN:
-            raise AttributeError(name)
-        return getattr(self._persistence, name)
-
-
-async def append(adapters: Adapters, **counts: int) -> None:
-    for run_id, count in counts.items():
-        await adapters.persistence.append_outbox_events([event(run_id, payload=n) for n in range(count)])
 
 
 @pytest.mark.parametrize("leased", [True, False], ids=["leased", "claimed"])
@@ -111,6 +73,10 @@ class Dying:
         self._sink = sink
         self._left = point
         self.dead = False
+        for name in dir(persistence):
+            if not name.startswith("_"):
+                # On the instance: since Python 3.12 a protocol looks past __getattr__.
+                setattr(self, name, self._dying(name))
 
     def _step(self) -> None:
         if self.dead:
@@ -125,12 +91,10 @@ class Dying:
         await self._sink(event)
         self._step()
 
-    def __getattr__(self, name: str) -> Any:
-        method = getattr(self._persistence, name)
-
+    def _dying(self, name: str) -> Callable[..., Awaitable[Any]]:
         async def call(*args: Any) -> Any:
             self._step()
-            answer = await method(*args)
+            answer = await getattr(self._persistence, name)(*args)
             self._step()
             return answer
 
@@ -206,13 +170,16 @@ async def test_without_leases_the_ids_are_logged_before_the_emit_and_can_be_hand
     assert len(await adapters.persistence.get_unpublished_outbox_events()) == 2
 
 
-async def test_a_cancelled_relay_gives_back_what_it_has_not_emitted(adapters: Adapters) -> None:
+@pytest.mark.parametrize("leased", [True, False], ids=["leased", "claimed"])
+async def test_a_cancelled_relay_gives_back_what_it_has_not_emitted(adapters: Adapters, leased: bool) -> None:
     async def slow(event: OutboxRecord) -> None:
+        scope.cancel()
         await asyncio.sleep(60)
 
     await append(adapters, a=2)
-    relay = OutboxRelay(adapters.persistence, slow, lease=timedelta(minutes=5))
-    with anyio.move_on_after(0.05):
+    persistence: Any = adapters.persistence if leased else NoLease(adapters.persistence)
+    relay = OutboxRelay(persistence, slow, lease=timedelta(minutes=5))
+    with anyio.CancelScope() as scope:
         await relay.relay()
     assert len(await adapters.persistence.claim_unpublished_outbox_events()) == 2
     assert relay.observation.counts[Event.EVENT_PUBLISHED] == 0

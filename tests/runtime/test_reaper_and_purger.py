@@ -5,20 +5,23 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+import anyio
 import pytest
 
-from tests.runtime.support import enqueue, job
+from tests.runtime.support import PATIENCE, enqueue, job
+from tests.runtime.troubles import TROUBLES
 from tests.worked_examples.examples import annotation, call, event, run
 from workflow_adapters import (
     Adapters,
-    BackendUnavailableError,
     ConfigurationError,
     ManualClock,
     Status,
     UpdateRunInput,
+    UsageError,
     open_adapters,
 )
 from workflow_adapters.runtime import Event, Purger, Reaper, Retention
+from workflow_adapters.runtime.loop import Loop
 from workflow_adapters.runtime.service import run_workflow_service
 
 pytestmark = pytest.mark.asyncio
@@ -45,21 +48,52 @@ async def test_a_job_that_kills_its_workers_fails_in_the_end(adapters: Adapters)
     assert (await job(adapters, "poison")).status is Status.FAILED
 
 
-async def test_trouble_never_ends_a_loop(adapters: Adapters) -> None:
-    class Away:
-        calls = 0
+class Away:
+    """A database that is in trouble for two passes, whatever it is asked, and stops the loop in the third."""
 
-        async def release_stale_jobs(self, *args: object) -> int:
+    def __init__(self, error: Exception) -> None:
+        self.error = error
+        self.calls = 0
+        self.loop: Loop | None = None
+
+    def __getattr__(self, name: str) -> Any:
+        if name in ("operations", "persistence", "job_queue"):
+            return self
+
+        async def call(*args: object) -> int:
             self.calls += 1
             if self.calls < 3:
-                raise BackendUnavailableError("away")
-            reaper.stop()
+                raise self.error
+            assert self.loop is not None
+            self.loop.stop()
             return 0
 
-    away: Any = Away()
-    reaper = Reaper(away, every=timedelta(milliseconds=1))
-    await reaper.run()
-    assert reaper.observation.counts[Event.REAPER_FAILED] == 2
+        return call
+
+
+def loop_on(name: str, away: Any) -> Loop:
+    soon = timedelta(milliseconds=1)
+    loop: Loop = Reaper(away, every=soon)
+    if name == "purger":
+        loop = Purger(away, Retention(jobs=timedelta(0)), every=soon)
+    away.loop = loop
+    return loop
+
+
+@pytest.mark.parametrize("name", ["reaper", "purger"])
+@pytest.mark.parametrize("error", TROUBLES, ids=lambda error: type(error).__name__)
+async def test_trouble_never_ends_a_loop(name: str, error: Exception) -> None:
+    away = Away(error)
+    loop = loop_on(name, away)
+    with anyio.fail_after(PATIENCE):
+        await loop.run()
+    assert loop.observation.counts[Event(f"{name}_failed")] == 2
+
+
+@pytest.mark.parametrize("name", ["reaper", "purger"])
+async def test_a_fault_of_the_program_ends_a_loop(name: str) -> None:
+    with pytest.raises(UsageError):
+        await loop_on(name, Away(UsageError("the bundle is closed"))).run()
 
 
 async def test_retention_deletes_what_is_due_and_nothing_else(adapters: Adapters) -> None:

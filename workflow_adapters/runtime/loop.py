@@ -8,9 +8,9 @@ from datetime import timedelta
 import anyio
 from anyio.abc import TaskStatus
 
-from workflow_adapters.errors import BackendError
 from workflow_adapters.runtime.backoff import Backoff
 from workflow_adapters.runtime.observation import Event, Observation
+from workflow_adapters.runtime.trouble import TROUBLE
 
 Pass = Callable[[], Awaitable[bool]]
 
@@ -33,7 +33,7 @@ class Loop:
             self._stopping.set()
 
     async def run(self, *, task_status: TaskStatus[None] = anyio.TASK_STATUS_IGNORED) -> None:
-        """Run until `stop` is called or the task is cancelled."""
+        """Run until `stop` is called or the task is cancelled. Trouble (`TROUBLE`) never ends it."""
         self._stopping = stopping = anyio.Event()
         if self._stop_requested:
             stopping.set()
@@ -42,7 +42,7 @@ class Loop:
         while not stopping.is_set():
             try:
                 more = await self._pass()
-            except (BackendError, TimeoutError) as error:
+            except TROUBLE as error:
                 self.observation.note(self._failed, f"a pass failed: {error!r}", error=repr(error))
                 await trouble.pause(stopping)
                 continue

@@ -14,6 +14,7 @@ from datetime import timedelta
 from itertools import groupby
 
 import anyio
+from anyio.lowlevel import checkpoint_if_cancelled
 
 from workflow_adapters.inputs.outbox import DEFAULT_OUTBOX_LEASE, DEFAULT_OUTBOX_LIMIT
 from workflow_adapters.ports.outbox import SupportsOutboxLease
@@ -21,14 +22,18 @@ from workflow_adapters.ports.workflow_persistence import WorkflowPersistence
 from workflow_adapters.records.outbox import OutboxRecord
 from workflow_adapters.runtime.loop import Loop
 from workflow_adapters.runtime.observation import Event, Observation
-from workflow_adapters.runtime.outbox_emission import Emission, Retries
+from workflow_adapters.runtime.outbox_emission import Emission, Pass, Retries
 from workflow_adapters.runtime.task_groups import open_task_group
+from workflow_adapters.runtime.trouble import TROUBLE
 
 Sink = Callable[[OutboxRecord], Awaitable[None]]
 """Publishes one event; it returns when the event is safe elsewhere, and raises when it is not."""
 
 SAFETY = 0.1
 """Share of a lease that is left for the confirmation."""
+
+CALL_TIMEOUT = 60
+"""Seconds that a claim without a lease may take."""
 
 CLEAN_UP = 5
 """Seconds that giving events back may take when the relay is cancelled."""
@@ -55,6 +60,8 @@ class OutboxRelay(Loop):
         self._persistence = persistence
         self._batch = batch
         self._lease = lease
+        # Claimed without a lease and neither published nor dead: to be released.
+        self._claimed: dict[str, None] = {}
         self._emission = Emission(persistence, sink, Retries(max_attempts), self.observation)
 
     async def relay(self) -> bool:
@@ -65,49 +72,77 @@ class OutboxRelay(Loop):
 
     async def _relay_leased(self, outbox: SupportsOutboxLease) -> bool:
         sent = time.monotonic()
-        lease = await outbox.lease_outbox_events(self._batch, self._lease)
+        # A call that is cancelled half-way may have happened: its events would wait for the end of the lease.
+        with anyio.fail_after(self._lease.total_seconds(), shield=True):
+            lease = await outbox.lease_outbox_events(self._batch, self._lease)
         deadline = sent + self._lease.total_seconds() * (1 - SAFETY)
 
         async def confirm(event: OutboxRecord) -> None:
             await outbox.confirm_outbox_events(lease.token, [event.id])
 
         try:
-            return await self._emit_all(lease.events, confirm, deadline) > 0
+            return await self._emit_all(lease.events, Pass(deadline, confirm, dead=lambda event: None)) > 0
         except BaseException:
-            with anyio.move_on_after(CLEAN_UP, shield=True):
-                await outbox.release_outbox_lease(lease.token)
+            await self._give_back(lambda: outbox.release_outbox_lease(lease.token), "their lease ends")
             raise
 
     async def _relay_claimed(self) -> bool:
-        events = await self._persistence.claim_unpublished_outbox_events(self._batch)
+        if self._claimed:
+            await self._release()  # before a later event of their runs can be claimed
+        # A claim that is cancelled half-way may have happened: its events would stay stamped, and nobody would know.
+        with anyio.fail_after(CALL_TIMEOUT, shield=True):
+            events = await self._persistence.claim_unpublished_outbox_events(self._batch)
         if not events:
             return False
-        ids = [event.id for event in events]
+        claimed = self._claimed = {event.id: None for event in events}
+        ids = list(claimed)
         self.observation.note(
             Event.EVENTS_CLAIMED_WITHOUT_LEASE, f"claimed, not emitted yet: {', '.join(ids)}", ids=ids
         )
-        left = dict.fromkeys(ids)
 
         async def published(event: OutboxRecord) -> None:
-            del left[event.id]
+            del claimed[event.id]
 
         try:
-            return await self._emit_all(events, published, float("inf")) > 0
-        finally:
-            for dead in self._emission.dead:
-                left.pop(dead, None)
-            with anyio.move_on_after(CLEAN_UP, shield=True):
-                await self._persistence.release_outbox_events(list(left))
+            done = await self._emit_all(events, Pass(float("inf"), published, dead=lambda event: claimed.pop(event.id)))
+        except BaseException:
+            await self._give_back(self._release, "the next pass")
+            raise
+        await self._release()
+        return done > 0
 
-    async def _emit_all(
-        self, events: Sequence[OutboxRecord], published: Callable[[OutboxRecord], Awaitable[None]], deadline: float
-    ) -> int:
+    async def _release(self) -> None:
+        await self._persistence.release_outbox_events(list(self._claimed))
+        self._claimed.clear()
+
+    async def _give_back(self, release: Callable[[], Awaitable[None]], otherwise: str) -> None:
+        """Release what has not gone out; what ends the pass is on its way, and no trouble here may take its place."""
+        try:
+            with anyio.fail_after(CLEAN_UP, shield=True):
+                await release()
+        except Exception as error:  # noqa: BLE001  # whatever a release raises, a cancellation goes before it
+            self.observation.note(
+                Event.RELAY_FAILED,
+                f"events could not be given back and wait for {otherwise}: {error!r}",
+                error=repr(error),
+                ids=list(self._claimed),
+            )
+
+    async def _emit_all(self, events: Sequence[OutboxRecord], one_pass: Pass) -> int:
+        await checkpoint_if_cancelled()  # the claim was shielded
         counts: list[int] = []
+        errors: list[Exception] = []
 
         async def emit(run: list[OutboxRecord]) -> None:
-            counts.append(await self._emission.emit_run(run, published, deadline))
+            try:
+                counts.append(await self._emission.emit_run(run, one_pass))
+            except Exception as error:  # noqa: BLE001  # raised below, where no task group wraps it
+                errors.append(error)
 
         async with open_task_group() as runs:
             for _, run in groupby(events, key=lambda event: event.workflow_run_id):
                 runs.start_soon(emit, list(run))
+        if errors:
+            # A fault of the program before trouble, which would be taken as passing.
+            raise min(errors, key=lambda error: isinstance(error, TROUBLE))
         return sum(counts)
