@@ -81,6 +81,17 @@ async def test_a_handler_that_cancels_itself_has_failed(adapters: Adapters) -> N
     assert "cancellation" in str((await job(adapters, "s")).last_error)
 
 
+async def test_a_group_with_a_cancellation_in_it_is_a_failure(adapters: Adapters) -> None:
+    async def handler(ctx: JobContext) -> None:
+        raise BaseExceptionGroup("both", [ValueError("broken"), asyncio.CancelledError()])
+
+    await enqueue(adapters, "s")
+    async with working(adapters, handler) as worker:
+        await until_noted(worker, Event.JOB_RETRIED)
+        assert worker.working
+    assert "cancellation" in str((await job(adapters, "s")).last_error)
+
+
 async def test_an_error_that_can_not_be_read_is_recorded_all_the_same(adapters: Adapters) -> None:
     async def handler(ctx: JobContext) -> None:
         raise UnreadableError

@@ -6,13 +6,14 @@ from collections.abc import Awaitable, Callable
 
 import anyio
 
-from workflow_adapters.errors import BackendError, OutcomeUnknownError
+from workflow_adapters.errors import OutcomeUnknownError
 from workflow_adapters.ports.job_queue import JobQueue, SupportsCompleteMany
 from workflow_adapters.records.job_queue import JobAckFence
 from workflow_adapters.records.status import JobAckOutcome, Status
 from workflow_adapters.runtime.backoff import Backoff
 from workflow_adapters.runtime.leases import HeldLeases, Lease
 from workflow_adapters.runtime.observation import Event, Observation
+from workflow_adapters.runtime.trouble import TROUBLE
 
 Acknowledge = Callable[[], Awaitable[JobAckOutcome]]
 
@@ -37,12 +38,13 @@ class Acknowledger:
     async def _send(self, lease: Lease, acknowledge: Acknowledge, status: Status) -> bool:
         backoff = Backoff()
         unknown = False
+        lease.acknowledging = True
         while lease.lost_reason is None:
             try:
                 with anyio.fail_after(max(lease.seconds_left(), 0)):
                     outcome = await acknowledge()
-            except (BackendError, TimeoutError) as error:
-                unknown = unknown or not isinstance(error, BackendError) or isinstance(error, OutcomeUnknownError)
+            except TROUBLE as error:
+                unknown = unknown or isinstance(error, TimeoutError | OutcomeUnknownError)
                 self._note(Event.ACK_RETRIED, lease, f"failed ({error!r}) and is tried again", error=repr(error))
                 await backoff.pause(lease.lost)
                 continue
@@ -59,7 +61,7 @@ class Acknowledger:
         # A first try whose reply was lost makes the second one SUPERSEDED: the row tells which it was.
         try:
             jobs = await self._queue.get_jobs_by_workflow_run(lease.job.workflow_run_id)
-        except BackendError:
+        except TROUBLE:
             return False
         return any(
             job.id == lease.job.job_id and job.status is status and job.started_at == lease.job.started_at
@@ -77,27 +79,37 @@ class Acknowledger:
         completion = _Completion(lease.claim)
         self._waiting.append(completion)
         if self._sending:
-            # The task that is sending takes it along; if it ends before that, send it ourselves.
-            await completion.done.wait()
-            if completion.outcome is None and completion.error is None:
-                return await self._queue.complete(*lease.claim)
-        else:
+            # Whoever is sending wakes us: with the answer, or for our turn to send what has gathered meanwhile.
+            try:
+                await completion.woken.wait()
+            except BaseException:
+                self._leave(completion)
+                raise
+        if completion in self._waiting:
             await self._send_waiting(self._queue)
         if completion.error is not None:
             raise completion.error
         return completion.outcome or JobAckOutcome.SUPERSEDED
 
     async def _send_waiting(self, queue: SupportsCompleteMany) -> None:
+        """Send one group, ours among them; the next one is sent by somebody who is in it."""
         self._sending = True
+        group, self._waiting = self._waiting[:_GROUP], self._waiting[_GROUP:]
         try:
-            while self._waiting:
-                group, self._waiting = self._waiting[:_GROUP], self._waiting[_GROUP:]
-                await _send_group(queue, group)
+            await _send_group(queue, group)
         finally:
-            self._sending = False
-            for completion in self._waiting:
-                completion.done.set()
-            self._waiting.clear()
+            self._next_turn()
+
+    def _leave(self, completion: _Completion) -> None:
+        if completion in self._waiting:
+            self._waiting.remove(completion)
+            if completion.woken.is_set():
+                self._next_turn()
+
+    def _next_turn(self) -> None:
+        self._sending = bool(self._waiting)
+        if self._waiting:
+            self._waiting[0].woken.set()
 
 
 _GROUP = 500
@@ -108,9 +120,9 @@ class _Completion:
 
     def __init__(self, claim: tuple[str, JobAckFence]) -> None:
         self.claim = claim
-        self.done = anyio.Event()
+        self.woken = anyio.Event()
         self.outcome: JobAckOutcome | None = None
-        self.error: BackendError | None = None
+        self.error: Exception | None = None
 
 
 async def _send_group(queue: SupportsCompleteMany, group: list[_Completion]) -> None:
@@ -118,11 +130,11 @@ async def _send_group(queue: SupportsCompleteMany, group: list[_Completion]) -> 
         outcomes = await queue.complete_many([completion.claim for completion in group])
         for completion, outcome in zip(group, outcomes, strict=True):
             completion.outcome = outcome
-    except BackendError as error:
+    except Exception as error:  # noqa: BLE001 - it is raised by each of those who wait
         for completion in group:
             completion.error = error
     finally:
         for completion in group:
             if completion.outcome is None and completion.error is None:
                 completion.error = OutcomeUnknownError("the task that sent this completion was cancelled")
-            completion.done.set()
+            completion.woken.set()

@@ -20,6 +20,7 @@ from workflow_adapters.runtime.outcomes import Defer, Handler, LeaseLostError, P
 from workflow_adapters.runtime.settings import WorkerSettings
 
 NOT_SERVED_PAUSE = timedelta(seconds=30)
+ANSWERS = "it may return None, Suspend(...) or Defer(...)"
 
 
 class Failed:
@@ -60,9 +61,9 @@ class Attempts:
             return
         context = JobContext(self._queue, self._adapters, self._leases, lease)
         result = await self._handle(context, lease, draining)
-        if context.completed:
+        if lease.completed:
             self._note(Event.JOB_COMPLETED, job, "completed")
-        elif context.outcome_unknown:
+        elif lease.outcome_unknown:
             await self._settle_unknown(lease)
         elif lease.lost_reason is None:
             await self._acknowledge(lease, result)
@@ -103,9 +104,13 @@ class Attempts:
             case Defer(next_poll_at=due, reason=reason):
                 await self.decline(lease, reason, due)
                 self._note(Event.JOB_DEFERRED, job, f"deferred: {reason}")
-            case _:
+            case None:
                 if await self._acknowledger.complete(lease):
                     self._note(Event.JOB_COMPLETED, job, "completed")
+            case _:
+                # Not tried again: the handler has done its work, and says so in a way that nobody understands.
+                said = repr(result) if isinstance(result, type) else type(result).__name__
+                await self._fail(lease, Failed(f"the handler returned {said}; {ANSWERS}", retry=False))
 
     async def _fail(self, lease: Lease, failure: Failed) -> None:
         job = lease.job

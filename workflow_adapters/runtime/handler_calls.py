@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from typing import cast
 
 import anyio
 
@@ -38,7 +39,7 @@ class HandlerCalls:
         except asyncio.CancelledError:
             await self._end(task, context)
             raise
-        if task.cancelled():
+        if task.cancelled() or _is_cancellation(task.exception()):
             raise HandlerCancelledError("the handler ended with a cancellation that nobody had asked for")
         return task.result()
 
@@ -75,3 +76,12 @@ class HandlerCalls:
         self._left_behind.discard(task)
         if not task.cancelled():
             task.exception()  # seen here, so that asyncio does not report it as never retrieved
+
+
+def _is_cancellation(error: BaseException | None) -> bool:
+    """Whether an error is a group with a cancellation in it, and with nothing that is to end the process."""
+    if not isinstance(error, BaseExceptionGroup) or isinstance(error, Exception):
+        return False
+    group = cast("BaseExceptionGroup[BaseException]", error)
+    others = group.split(asyncio.CancelledError)[1]
+    return others is None or isinstance(others, Exception)

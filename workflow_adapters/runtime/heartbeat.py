@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
+import asyncio
 import threading
 import time
 from collections.abc import Callable
-from contextlib import AbstractAsyncContextManager
+from contextlib import AbstractAsyncContextManager, suppress
 from datetime import timedelta
 
 import anyio
 
-from workflow_adapters.errors import BackendError
 from workflow_adapters.ports.job_queue import JobQueue, SupportsHeartbeat
 from workflow_adapters.records.status import JobAckOutcome
 from workflow_adapters.runtime.leases import HeldLeases, Lease
 from workflow_adapters.runtime.observation import Event, Observation
 from workflow_adapters.runtime.task_groups import open_task_group
+from workflow_adapters.runtime.trouble import TROUBLE
 
 QueueFactory = Callable[[], AbstractAsyncContextManager[JobQueue]]
 """Opens the same queue a second time, for the heartbeat thread's own event loop."""
@@ -33,7 +34,7 @@ async def beat(queue: JobQueue, leases: HeldLeases, timeout: float, observation:
     try:
         with anyio.fail_after(timeout):
             await _refresh(queue, leases, held, sent)
-    except (BackendError, TimeoutError) as error:
+    except TROUBLE as error:
         observation.note(
             Event.HEARTBEAT_FAILED,
             f"a heartbeat of {len(held)} leases failed: {error!r}",
@@ -53,7 +54,7 @@ async def _refresh(queue: JobQueue, leases: HeldLeases, held: list[Lease], sent:
     for lease, answer in zip(held, answers, strict=True):
         if answer is JobAckOutcome.ACKNOWLEDGED:
             leases.renew(lease, sent)
-        else:
+        elif not lease.acknowledging:
             leases.mark_superseded(lease)
 
 
@@ -108,6 +109,7 @@ class HeartbeatThread:
         self._interval = interval.total_seconds()
         self._observation = observation
         self._stop = threading.Event()
+        self._wake: Callable[[], object] = self._stop.set
         self._thread = threading.Thread(target=self._main, name="workflow-adapters-heartbeat", daemon=True)
 
     def start(self) -> None:
@@ -115,6 +117,8 @@ class HeartbeatThread:
 
     def stop(self) -> None:
         self._stop.set()
+        with suppress(RuntimeError):  # its loop has just ended
+            self._wake()
 
     def join(self, timeout: float) -> None:
         self._thread.join(timeout)
@@ -130,7 +134,10 @@ class HeartbeatThread:
                 self._stop.wait(self._interval)
 
     async def _beat_until_stopped(self) -> None:
+        stopped, loop = asyncio.Event(), asyncio.get_running_loop()
+        self._wake = lambda: loop.call_soon_threadsafe(stopped.set)
         async with self._open_queue() as queue:
             while not self._stop.is_set():
                 await beat(queue, self._leases, self._interval, self._observation)
-                await anyio.sleep(self._interval)
+                with anyio.move_on_after(self._interval):
+                    await stopped.wait()

@@ -26,10 +26,6 @@ class JobContext:
         self._adapters = adapters
         self._leases = leases
         self._lease = lease
-        self.completed = False
-        """True once `transaction` has committed the completion: nothing is left to acknowledge."""
-        self.outcome_unknown = False
-        """True when that commit was interrupted: the row tells whether it happened."""
 
     @property
     def job(self) -> DequeueResult:
@@ -75,24 +71,29 @@ class JobContext:
         """The handler's own writes and the job's completion, together or not at all.
 
         At the end of the block the job is completed with its fence in the same transaction. If the lease is lost by
-        then, everything is rolled back and LeaseLostError raised. Once per job; nothing may follow it in the handler
-        that must not be repeated. Without `adapters` at the worker: ConfigurationError.
+        then, everything is rolled back and LeaseLostError raised. Nothing may follow it in the handler that must not be
+        repeated. After a commit, or one whose outcome is unknown, a second block is a UsageError. Without `adapters` at
+        the worker: ConfigurationError.
         """
         if self._adapters is None:
             raise ConfigurationError("ctx.transaction() needs the bundle: Worker(..., adapters=adapters)")
-        if self.completed:
+        lease = self._lease
+        if lease.completed or lease.outcome_unknown:
             raise UsageError("ctx.transaction() completes the job, so it can be used once")
         acknowledged = False
         try:
             async with self._adapters.transaction() as tx:
                 yield tx
-                outcome = await tx.job_queue.complete(*self._lease.claim)
+                lease.acknowledging = True
+                outcome = await tx.job_queue.complete(*lease.claim)
                 if outcome is not JobAckOutcome.ACKNOWLEDGED:
-                    self._leases.mark_superseded(self._lease)
+                    self._leases.mark_superseded(lease)
                     raise LeaseLostError(self.job.job_id)
                 acknowledged = True
         except BaseException:
             # From here on only the commit was left: a lost connection, or a cancel, does not tell what became of it.
-            self.outcome_unknown = acknowledged
+            lease.outcome_unknown = acknowledged
+            # What was rolled back leaves the job RUNNING, and its lease in need of heartbeats.
+            lease.acknowledging = acknowledged
             raise
-        self.completed = True
+        lease.completed = True

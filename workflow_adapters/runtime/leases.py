@@ -29,13 +29,21 @@ class LostReason(StrEnum):
 
 
 class Lease:
-    """One held claim. `lost` is set, and the handler cancelled, when the job may be another's."""
+    """One held claim. `lost` is set, and the handler cancelled, when the job may be another's.
+
+    While it is `acknowledging`, its job may be RUNNING no longer: a heartbeat tells nothing then.
+    """
 
     def __init__(self, job: DequeueResult, expires: float) -> None:
         self.job = job
         self.expires = expires
         self.lost = anyio.Event()
         self.lost_reason: LostReason | None = None
+        self.acknowledging = False
+        self.completed = False
+        """A transaction of the handler's has committed the completion: nothing is left to acknowledge."""
+        self.outcome_unknown = False
+        """That commit was interrupted: the row tells whether it happened."""
         self.scope: anyio.CancelScope | None = None
 
     @property
@@ -71,8 +79,9 @@ class HeldLeases:
             self._held.pop(self._key(lease), None)
 
     def held(self) -> list[Lease]:
+        """Those to send heartbeats for."""
         with self._lock:
-            return [lease for lease in self._held.values() if lease.lost_reason is None]
+            return [lease for lease in self._held.values() if lease.lost_reason is None and not lease.acknowledging]
 
     def renew(self, lease: Lease, sent: float) -> None:
         with self._lock:

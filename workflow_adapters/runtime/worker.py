@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from datetime import timedelta
 from typing import Unpack
 
@@ -11,6 +12,7 @@ from anyio.abc import TaskGroup, TaskStatus
 from workflow_adapters.ids import new_id
 from workflow_adapters.ports.adapters import Adapters
 from workflow_adapters.ports.job_queue import JobQueue, SupportsWorkerAdoption
+from workflow_adapters.records.job_queue import DequeueResult
 from workflow_adapters.runtime.attempt import Attempts
 from workflow_adapters.runtime.claims import Claims
 from workflow_adapters.runtime.heartbeat import Heartbeat, HeartbeatThread
@@ -27,8 +29,12 @@ CANCELLED = float("-inf")
 class Worker:
     """Runs `handler` on the jobs of a queue.
 
-    `adapters` is needed for ``ctx.transaction()`` only. The other options are those of `WorkerSettings`. Run it with
-    ``await worker.run()`` in a task of yours; `stop` ends it in an orderly way, cancelling the task ends it at once.
+    `adapters` is needed for ``ctx.transaction()`` and ``ctx.adapters``. The other options are those of
+    `WorkerSettings`. Run it with ``await worker.run()`` in a task of yours; `stop` ends it in an orderly way,
+    cancelling the task ends it as soon as the handlers have heard of it.
+
+    Claims are stamped with `worker_id` if the queue was given none. A queue has one id: workers that share a bundle
+    share the id of the one that began last.
     """
 
     def __init__(
@@ -47,6 +53,8 @@ class Worker:
         self._running: set[Lease] = set()
         self._stopping: anyio.Event | None = None
         self._jobs_scope = anyio.CancelScope()
+        self._claims: Claims | None = None
+        self._drain_until = math.inf
         self._stop_requested = False
         self._changed = anyio.Event()
 
@@ -66,10 +74,17 @@ class Worker:
         return self._stopping is not None and not self._stopping.is_set()
 
     def stop(self) -> None:
-        """Stop claiming; `run` returns when the handlers have ended, at the latest after drain + grace."""
+        """Stop claiming; `run` returns when the handlers have ended.
+
+        They have `drain` to do so, what is cancelled then has `grace`; with a claim and acknowledgements that get no
+        answer, `run` lasts for `drain` and five times `grace` at the most. Called in the worker's loop.
+        """
         self._stop_requested = True
-        if self._stopping is not None:
+        if self._stopping is not None and not self._stopping.is_set():
             self._stopping.set()
+            self._drain_until = anyio.current_time() + self._settings.drain.total_seconds()
+            if self._claims is not None:
+                self._claims.hurry()
 
     async def run(self, *, task_status: TaskStatus[None] = anyio.TASK_STATUS_IGNORED) -> None:
         """Work until `stop` is called or the task is cancelled. Queue trouble never ends it."""
@@ -104,7 +119,8 @@ class Worker:
                 draining.set()
 
     async def _claim(self, jobs: TaskGroup, stopping: anyio.Event, draining: anyio.Event) -> None:
-        claims = Claims(self._queue, self._settings, stopping, self.observation)
+        claims = Claims(self._queue, self._settings, stopping, self.observation, self._give_back)
+        self._claims = claims
         while not stopping.is_set():
             free = self._settings.concurrency - len(self._running)
             if free <= 0:
@@ -140,6 +156,9 @@ class Worker:
                 await self._changed.wait()
             tasks.cancel_scope.cancel()
 
+    async def _give_back(self, jobs: list[DequeueResult], sent: float) -> None:
+        await self._return([self._leases.hold(job, sent) for job in jobs])
+
     async def _return(self, leases: list[Lease]) -> None:
         """Give claims back that no handler has seen, without spending their attempts."""
         with anyio.move_on_after(self._settings.grace.total_seconds(), shield=True):
@@ -155,7 +174,8 @@ class Worker:
         self.observation.note(
             Event.WORKER_STOPPING, f"stops claiming; {len(self._running)} jobs run", running=len(self._running)
         )
-        with anyio.move_on_after(self._settings.drain.total_seconds()):
+        # The time that a claim in flight took, and its return, is a part of it.
+        with anyio.CancelScope(deadline=self._drain_until):
             await self._until_idle()
         draining.set()
         for lease in self._running:
