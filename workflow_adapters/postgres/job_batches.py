@@ -1,8 +1,9 @@
 """Acknowledgements and heartbeats of many claims in one statement, each fenced on its own.
 
 Jobs are locked one after the other in the order of their ids, so that two batches with jobs in common wait for one
-another in one order. The update is no join: whichever plan it had, it finds only what is locked already. The answer has
-the claims that no longer held, which are few.
+another in one order. A heartbeat does not wait for a job that somebody else has locked: that would cost all the other
+leases. The update is no join: whichever plan it had, it finds only what is locked already. The answer has the claims
+that were not locked, which are few.
 """
 
 from __future__ import annotations
@@ -16,34 +17,53 @@ from workflow_adapters.postgres.job_port import JobPort
 from workflow_adapters.records.job_queue import JobAckFence
 from workflow_adapters.records.status import JobAckOutcome
 from workflow_adapters.sql.columns import instant_to_ms
-from workflow_adapters.sql.statement import Argument, Operation, Statement
+from workflow_adapters.sql.statement import Argument, Operation, Row, Statement
 
 Claim: TypeAlias = tuple[str, JobAckFence]
 ClaimKey: TypeAlias = tuple[str, int, int]
 """The job's id, and the claim's start in milliseconds and attempt."""
 
-HELD: Final[LiteralString] = """
+_CLAIM: Final[LiteralString] = """
     claim AS MATERIALIZED (
         SELECT *
         FROM unnest((SELECT $1::text[]), (SELECT $2::bigint[]), (SELECT $3::int[]))
             WITH ORDINALITY claim (id, started_ms, attempt, position)
-    ),
-    held AS MATERIALIZED (
-        SELECT job.id, claim.position
-        FROM claim
-        CROSS JOIN LATERAL (
+    )"""
+
+_STILL_HOLDS: Final[LiteralString] = """
             SELECT j.id
             FROM @job_queue j
             WHERE j.id = claim.id AND j.status::text = 'RUNNING'
               AND j."startedAt" = timestamp 'epoch' + claim.started_ms * interval '1 millisecond'
-              AND j.attempt = claim.attempt
+              AND j.attempt = claim.attempt"""
+
+HELD: Final[LiteralString] = f"""{_CLAIM},
+    held AS MATERIALIZED (
+        SELECT job.id, claim.position
+        FROM claim
+        CROSS JOIN LATERAL ({_STILL_HOLDS}
             FOR NO KEY UPDATE
         ) job
     )"""
 
+_HELD_AND_FREE: Final[LiteralString] = f"""{_CLAIM},
+    held AS MATERIALIZED (
+        SELECT job.id, claim.position
+        FROM claim
+        CROSS JOIN LATERAL ({_STILL_HOLDS}
+            FOR NO KEY UPDATE SKIP LOCKED
+        ) job
+    )"""
 
 LOST: Final[LiteralString] = """
     SELECT position FROM claim WHERE NOT EXISTS (SELECT FROM held WHERE held.position = claim.position)
+    """
+
+# A statement of its own, so that it sees what was committed since the other one began.
+_GONE: Final[LiteralString] = f"""
+    WITH {_CLAIM}
+    SELECT position FROM claim WHERE NOT EXISTS ({_STILL_HOLDS}
+    )
     """
 
 
@@ -82,7 +102,7 @@ class PostgresJobBatches(JobPort):
         held = await self._write(
             Statement(
                 f"""
-                WITH {HELD},
+                WITH {_HELD_AND_FREE},
                 refreshed AS (
                     UPDATE @job_queue
                     SET "lockedAt" = clock.now, "updatedAt" = clock.now
@@ -94,20 +114,29 @@ class PostgresJobBatches(JobPort):
                 claim_arguments(by_id),
             ),
             by_id,
+            _GONE,
         )
         return [_outcome(key in held) for key in keys]
 
-    async def _write(self, statement: Statement, keys: Sequence[ClaimKey]) -> set[ClaimKey]:
-        """Run a statement on sorted claims and say which still held."""
+    async def _write(
+        self, statement: Statement, keys: Sequence[ClaimKey], of_missed: LiteralString | None = None
+    ) -> set[ClaimKey]:
+        """Run a statement on sorted claims and say which still held. `of_missed` tells it of those not locked."""
 
         def operation() -> Operation[set[ClaimKey]]:
-            lost = {int(row[0] or 0) - 1 for row in (yield statement)}
-            return {key for position, key in enumerate(keys) if position not in lost}
+            missed = _at((yield statement), keys)
+            if missed and of_missed is not None:
+                missed = _at((yield Statement(of_missed, claim_arguments(missed))), missed)
+            return set(keys).difference(missed)
 
         if not keys:
             return set()
         self._database.watch_plan(statement.text)
         return await self._database.write(operation, single=True)
+
+
+def _at(rows: Sequence[Row], keys: Sequence[ClaimKey]) -> list[ClaimKey]:
+    return [keys[int(row[0] or 0) - 1] for row in rows]
 
 
 def claim_key(claim: Claim) -> ClaimKey:
