@@ -65,6 +65,10 @@ def _remove_abandoned(base: Path) -> None:
     for path in base.glob(f"{_PREFIX}*"):
         try:
             lock = os.open(path / "lock", os.O_RDWR | os.O_CLOEXEC)
+        except FileNotFoundError:
+            # Killed while it removed itself: one that is being made has no lock yet, but that is not now.
+            shutil.rmtree(path, ignore_errors=True)
+            continue
         except OSError:
             continue
         try:

@@ -25,6 +25,7 @@ from conformance.throwaway.accounts import may_enter, server_account, temporary_
 from conformance.throwaway.errors import ThrowawayError
 
 _PREFIX = "workflow-adapters-run-"
+_LOCK = "lock"
 _POLL_SECONDS = 0.02
 # Longer than a whole ladder may take, an image pulled over a slow line included.
 _PATIENCE_SECONDS = 600.0
@@ -49,7 +50,7 @@ class RunDirectory:
         deadline = time.monotonic() + _PATIENCE_SECONDS
         while time.monotonic() < deadline:
             _make(path)
-            lock = _lock_file(path / "lock", fcntl.LOCK_SH)
+            lock = _lock_file(path / _LOCK, fcntl.LOCK_SH)
             if lock is not None:
                 return cls(path, lock)
             time.sleep(_POLL_SECONDS)  # whoever removes the directory is not done yet
@@ -60,9 +61,16 @@ class RunDirectory:
         """The directories of runs of this user that are over, each locked exclusively."""
         for base in temporary_directories():
             for path in base.glob(f"{_PREFIX}{os.geteuid()}-*"):
-                lock = _lock_file(path / "lock", fcntl.LOCK_EX) if _is_ours(path) else None
+                if not _is_ours(path):
+                    continue
+                # Not made where it is missing: in a directory that is just being removed it would stand in the way.
+                lock = _lock_file(path / _LOCK, fcntl.LOCK_EX, create=False)
                 if lock is not None:
                     yield cls(path, lock)
+                else:
+                    # Without its lock, which goes last, it is empty; with it, this does nothing.
+                    with contextlib.suppress(OSError):
+                        path.rmdir()
 
     @contextlib.contextmanager
     def door(self) -> Generator[None]:
@@ -99,7 +107,7 @@ class RunDirectory:
         """Waits for whoever removes the directory, if somebody does."""
         deadline = time.monotonic() + seconds
         while time.monotonic() < deadline:
-            lock = _lock_file(self.path / "lock", fcntl.LOCK_SH)
+            lock = _lock_file(self.path / _LOCK, fcntl.LOCK_SH)
             if lock is not None or not self.path.exists():
                 if lock is not None:
                     os.close(lock)
@@ -111,12 +119,21 @@ class RunDirectory:
         """Removes the directory, which must be locked exclusively."""
         # Under another name first: whoever joins the run now gets a fresh directory, not one that is half gone.
         doomed = self.path.rename(self.path.with_name(f"{self.path.name}.removed"))
-        shutil.rmtree(doomed)
+        for entry in doomed.iterdir():
+            if entry.is_dir() and not entry.is_symlink():
+                shutil.rmtree(entry)
+            elif entry.name != _LOCK:
+                entry.unlink()
+        # Last: as long as it is there, and held by us or by nobody, whoever sweeps knows what to do.
+        (doomed / _LOCK).unlink()
+        with contextlib.suppress(FileNotFoundError):
+            # Whoever sweeps may have been quicker.
+            doomed.rmdir()
 
     @property
     def age(self) -> float:
         """Seconds since the run began."""
-        return time.time() - (self.path / "lock").stat().st_mtime
+        return time.time() - (self.path / _LOCK).stat().st_mtime
 
     def read(self, name: str) -> dict[str, Any] | None:
         try:
@@ -141,7 +158,8 @@ def _base_directory() -> Path:
 
 
 def _make(path: Path) -> None:
-    with contextlib.suppress(FileExistsError):
+    # Somebody who sweeps may take it for what is left of a removal, as long as it is empty: the next try mends that.
+    with contextlib.suppress(FileExistsError, FileNotFoundError):
         path.mkdir(mode=0o700)
         # A server under another account passes through; it can list nothing here.
         path.chmod(0o711)
@@ -158,10 +176,10 @@ def _is_ours(path: Path) -> bool:
     return stat.S_ISDIR(status.st_mode) and status.st_uid == os.geteuid() and not writable_by_others
 
 
-def _lock_file(path: Path, kind: int) -> int | None:
+def _lock_file(path: Path, kind: int, *, create: bool = True) -> int | None:
     """A locked descriptor, or None where somebody else's lock is in the way or the file is gone."""
     try:
-        file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        file = os.open(path, os.O_RDWR | (os.O_CREAT if create else 0) | os.O_CLOEXEC, 0o600)
     except FileNotFoundError:
         return None
     try:

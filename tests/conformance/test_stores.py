@@ -138,10 +138,14 @@ def test_what_a_killed_run_has_left_is_removed_by_the_next(tmp_path: Path, monke
     abandoned.mkdir()
     (abandoned / "lock").touch()
     (abandoned / "database").touch()
+    half_removed = tmp_path / "workflow-conformance-dying"
+    half_removed.mkdir()
+    (half_removed / "database").touch()
     with session(spec_of()) as opened, session(spec_of()) as second:
         opened.check("SL-LIST-01")
         second.check("SL-LIST-01")
         assert not abandoned.exists()
+        assert not half_removed.exists()
         assert len(list(tmp_path.iterdir())) == 2, "a run that lives is left alone"
 
 

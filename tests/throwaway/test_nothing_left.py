@@ -1,6 +1,7 @@
 """However a run ends, its server, processes, containers and directories go with it."""
 
 import asyncio
+import itertools
 import os
 import shutil
 import signal
@@ -14,10 +15,10 @@ from typing import Any
 import asyncpg
 import pytest
 
-from conformance.throwaway import ThrowawayError, blocking_postgres, run_directory, start_postgres
+from conformance.throwaway import ThrowawayError, blocking_postgres, start_postgres
 from conformance.throwaway.docker_engine import SERVER_LABEL, docker_client
+from conformance.throwaway.installations import local_installations
 from conformance.throwaway.processes import processes_on
-from conformance.throwaway.run_directory import RunDirectory
 from tests.throwaway.support import Holder, eventually, is_gone, run_directories, run_id, run_processes
 
 Hold = Callable[[str], Holder]
@@ -36,12 +37,29 @@ def watchdogs_of(holder: Holder) -> list[int]:
     return found
 
 
-@pytest.mark.parametrize("rung", ["embedded-16", "testcontainers"])
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGKILL])
-def test_after_a_signal(hold: Hold, request: pytest.FixtureRequest, rung: str, number: signal.Signals) -> None:
+def _need(rung: str, request: pytest.FixtureRequest) -> str:
+    """The rung, or a skip where a machine may well lack it."""
     if rung == "testcontainers":
         request.getfixturevalue("engine")
-    holder = hold(rung)
+    if rung == "local" and not local_installations():
+        pytest.skip("no server programs on this machine")
+    return rung
+
+
+RUNGS = ("embedded-16", "local", "testcontainers")
+
+
+@pytest.mark.parametrize(
+    ("rung", "number"),
+    [
+        *itertools.product(RUNGS, [signal.SIGINT, signal.SIGKILL]),
+        # None of them is caught, so they are one way to die, whatever the rung.
+        ("embedded-16", signal.SIGTERM),
+        ("embedded-16", signal.SIGHUP),
+    ],
+)
+def test_after_a_signal(hold: Hold, request: pytest.FixtureRequest, rung: str, number: signal.Signals) -> None:
+    holder = hold(_need(rung, request))
     assert not is_gone(holder.id, holder.rung)
     assert len(watchdogs_of(holder)) == 1
     holder.process.send_signal(number)
@@ -50,11 +68,13 @@ def test_after_a_signal(hold: Hold, request: pytest.FixtureRequest, rung: str, n
     assert eventually(lambda: watchdogs_of(holder) == [])
 
 
-def test_after_its_end(hold: Hold) -> None:
-    holder = hold("embedded-16")
+@pytest.mark.parametrize("rung", RUNGS)
+def test_after_its_end(hold: Hold, request: pytest.FixtureRequest, rung: str) -> None:
+    holder = hold(_need(rung, request))
     holder.process.communicate(timeout=30)
     assert holder.process.returncode == 0
     assert is_gone(holder.id, holder.rung)
+    assert eventually(lambda: watchdogs_of(holder) == [])
 
 
 def test_interrupting_is_clean_before_the_program_has_ended(hold: Hold) -> None:
@@ -84,12 +104,15 @@ def kill_with_watchdog(holder: Holder) -> None:
 
 
 @pytest.mark.usefixtures("private_tmp")
-def test_the_next_run_sweeps_where_the_watchdog_was_killed_too(hold: Hold) -> None:
-    holder = hold("embedded-16")
+@pytest.mark.parametrize(("rung", "next_rung"), [("embedded-16", "local"), ("local", "embedded-16")])
+def test_the_next_run_sweeps_where_the_watchdog_was_killed_too(
+    hold: Hold, request: pytest.FixtureRequest, rung: str, next_rung: str
+) -> None:
+    holder = hold(_need(rung, request))
     kill_with_watchdog(holder)
     [directory] = run_directories(holder.id)
     assert processes_on(directory / "data")
-    live = hold("embedded-18")
+    live = hold(_need(next_rung, request))
     assert is_gone(holder.id, holder.rung)
     assert not is_gone(live.id, live.rung)
 
@@ -139,22 +162,24 @@ def test_a_killed_server_has_no_process_that_is_still_busy() -> None:
     assert not stat.exists() or stat.read_text().rpartition(")")[2].split()[0] == "Z"
 
 
-def test_a_failing_block_leaves_nothing() -> None:
+@pytest.mark.parametrize("rung", RUNGS)
+def test_a_failing_block_leaves_nothing(request: pytest.FixtureRequest, rung: str) -> None:
     ids: list[str] = []
 
     def fail() -> None:
-        with blocking_postgres("embedded-16") as server:
+        with blocking_postgres(_need(rung, request)) as server:
             ids.append(run_id(server))
+            assert not is_gone(ids[0], rung)
             raise KeyError
 
     with pytest.raises(KeyError):
         fail()
-    assert is_gone(ids[0], "embedded-16")
+    assert is_gone(ids[0], rung)
 
 
 FORKING = """
 import os, time
-from conformance.throwaway import ThrowawayError, blocking_postgres, run_directory, start_postgres
+from conformance.throwaway import ThrowawayError, blocking_postgres, start_postgres
 with blocking_postgres("embedded-16") as server:
     child = os.fork()
     if child == 0:
@@ -184,12 +209,3 @@ def test_a_server_whose_directory_somebody_removed_is_ended_all_the_same() -> No
     with pytest.raises(ThrowawayError, match="was removed while its server was in use"):
         lose()
     assert is_gone(ids[0], "embedded-16")
-
-
-def test_a_stranger_in_its_place_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(run_directory, "_base_directory", lambda: tmp_path)
-    monkeypatch.setattr(run_directory.secrets, "token_hex", lambda _: "0123")
-    (tmp_path / f"workflow-adapters-run-{os.geteuid()}-0123").mkdir()
-    (tmp_path / f"workflow-adapters-run-{os.geteuid()}-0123").chmod(0o777)
-    with pytest.raises(ThrowawayError, match="is no directory of this user's alone"):
-        RunDirectory.join(None)
