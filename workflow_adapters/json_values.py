@@ -22,6 +22,8 @@ _INT_LIMIT: Final = 10**MAX_INT_DIGITS
 # From here on repr() uses an exponent, which jsonb would turn into an integer that no longer equals the float.
 _EXPONENT_FROM: Final = 1e16
 _LONGEST_SHOWN: Final = 200
+# json.dumps makes one for each call, which takes as long as writing a small object.
+_ENCODER: Final = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":"))
 
 
 def json_value(field: str, value: object) -> JsonValue:
@@ -111,7 +113,7 @@ def dumps(value: JsonValue) -> str:
     """Write a checked value as JSON text that survives jsonb: every float keeps a fraction part."""
     if _has_large_float(value):
         return _encode(value)
-    return json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+    return _ENCODER.encode(value)
 
 
 def loads(text: str) -> JsonValue:
