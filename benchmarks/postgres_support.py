@@ -85,6 +85,14 @@ async def fill(  # noqa: PLR0913 - a parameter for each column that a flood may 
     )
 
 
+async def set_synchronous_commit(dsn: str, value: str) -> None:
+    """For the sessions that begin from now on."""
+    connection = await asyncpg.connect(dsn)
+    name = await connection.fetchval("SELECT quote_ident(current_database())")
+    await connection.execute(f"ALTER DATABASE {name} SET synchronous_commit = {value}")
+    await connection.close()
+
+
 class Recorded(Exception):  # noqa: N818 - it carries a statement out of the adapter that was about to run it
     pass
 
@@ -166,8 +174,9 @@ async def latencies(first: Claimer, second: Claimer, claims: int) -> tuple[list[
         open_postgres(first.dsn, fairness=first.fairness, wake_ups=False) as one,
         open_postgres(second.dsn, fairness=second.fairness, wake_ups=False) as other,
     ):
+        pair = [(one, first, took[0]), (other, second, took[1])]
         for position in range(WARM_UP + claims):
-            for adapters, claimer, into in ((one, first, took[0]), (other, second, took[1])):
+            for adapters, claimer, into in random.sample(pair, 2):
                 started = time.perf_counter()
                 job = await adapters.job_queue.dequeue(claimer.serves)
                 if position >= WARM_UP:
@@ -183,14 +192,16 @@ async def latencies(first: Claimer, second: Claimer, claims: int) -> tuple[list[
 
 
 async def compare(line: str, what: str, goal: str, plain: Claimer, other: Claimer, repetitions: int) -> None:
-    """Say how much longer the other's claims take."""
-    took: tuple[list[float], list[float]] = ([], [])
+    """Say how much longer the other's claims take: medians over the repetitions."""
+    halves: list[tuple[float, float]] = []
+    ends: list[float] = []
     for _ in range(repetitions):
-        for into, some in zip(took, await latencies(plain, other, CLAIMS), strict=True):
-            into.extend(some)
-    p50, p99 = ((percentile(took[1], share), percentile(took[0], share)) for share in (0.5, 0.99))
-    detail = f"p50 {p50[0]:.3f} / {p50[1]:.3f} ms, p99 ratio {p99[0] / p99[1]:.2f}"
-    say(line, what, p50[0] / p50[1], goal, detail)
+        took = await latencies(plain, other, CLAIMS)
+        halves.append((percentile(took[1], 0.5), percentile(took[0], 0.5)))
+        ends.append(percentile(took[1], 0.99) / percentile(took[0], 0.99))
+    slower, faster = (statistics.median(each) for each in zip(*halves, strict=True))
+    detail = f"p50 {slower:.3f} / {faster:.3f} ms, p99 ratio {statistics.median(ends):.2f}"
+    say(line, what, statistics.median(one / two for one, two in halves), goal, detail)
 
 
 def percentile(values: Sequence[float], share: float) -> float:

@@ -31,13 +31,13 @@ from typing import Any, cast
 import aiosqlite
 
 from workflow_adapters import EnqueueJobInput, JobAckFence, SystemClock, open_sqlite
+from workflow_adapters.options import Durability
 from workflow_adapters.queue_settings import QueueSettings
 from workflow_adapters.sql.columns import instant_to_ms
 from workflow_adapters.sql.database import Database
 from workflow_adapters.sql.statement import Statement
 from workflow_adapters.sql.tables import CLAIMED_JOB
 from workflow_adapters.sqlite.execution import STYLE
-from workflow_adapters.sqlite.files import Durability
 from workflow_adapters.sqlite.job_queue import SqliteJobQueue
 from workflow_adapters.sqlite.job_signal import JobSignal
 
