@@ -8,10 +8,10 @@ way: `workflow_adapters.ai_call_transaction`.
 from __future__ import annotations
 
 import logging
-from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
+from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager
 from datetime import timedelta
-from typing import Final, Self, TypeAlias
+from typing import Final, Self
 
 import anyio
 from anyio.abc import TaskStatus
@@ -19,17 +19,14 @@ from anyio.lowlevel import checkpoint
 
 from workflow_adapters.ai_call_queue import DEFAULT_CAPACITY, DEFAULT_TEXT_CAPACITY, AICallQueue
 from workflow_adapters.ai_call_records import LoggedCall
+from workflow_adapters.ai_call_writes import Refusal, WriteBatch, write_apart
 from workflow_adapters.clock import Clock
-from workflow_adapters.errors import BackendBusyError, BackendError, OutcomeUnknownError, SchemaError, UsageError
+from workflow_adapters.errors import BackendBusyError, BackendError, SchemaError, UsageError, WorkflowAdapterError
 from workflow_adapters.inputs.ai_call_logger import CreateAICallInput
 from workflow_adapters.lifecycle import Lifecycle, wait_through_cancel
 from workflow_adapters.records.ai_call_logger import AICallRecord
 from workflow_adapters.transaction_scope import inside_transaction_of, leave_transactions
 from workflow_adapters.validation import instant
-
-WriteBatch: TypeAlias = Callable[[Sequence[AICallRecord]], Awaitable[None]]
-"""Stores calls in order, all or nothing. One whose id or (batch_id, request_id) is stored already is skipped, so that a
-batch may be written again after an outcome that nobody knows."""
 
 BATCH_SIZE: Final = 500
 _FIRST_PAUSE: Final = 0.05
@@ -65,7 +62,7 @@ class AICallBuffer:
         self._one_writer = one_writer
         self._lifecycle = Lifecycle("this AI call logger")
         self._queue = AICallQueue(capacity, text_capacity, self._rouse)
-        self._fault: BackendError | SchemaError | None = None
+        self._fault: WorkflowAdapterError | None = None
 
     @property
     def dropped(self) -> int:
@@ -88,8 +85,8 @@ class AICallBuffer:
     async def flush(self) -> None:
         """Wait until everything taken so far is durable or counted as dropped.
 
-        BackendError when the backend stays out for `flush_timeout`, SchemaError when its schema is missing; the calls
-        stay in the buffer.
+        BackendError when the backend stays out for `flush_timeout`, SchemaError when its schema is missing,
+        ConfigurationError when it lets nobody in; the calls stay in the buffer.
         """
         self._lifecycle.check()
         await checkpoint()
@@ -102,8 +99,8 @@ class AICallBuffer:
         with anyio.move_on_after(self._flush_timeout):
             while self._queue.settled < target:
                 await self._progress.wait()
-                if isinstance(self._fault, SchemaError):
-                    break
+                if not isinstance(self._fault, BackendError | None):
+                    break  # it does not pass by waiting
         if self._queue.settled >= target:
             return
         if isinstance(self._fault, SchemaError):
@@ -158,16 +155,16 @@ class AICallBuffer:
         refused = await self._write_through_outage([logged.row for logged in batch])
         self._queue.settle(len(batch))
         if refused:
-            self._queue.drop(len(refused), f"the backend refused them ({refused[0]!r})")
+            self._queue.drop(len(refused), f"the backend refused them ({refused[0].error!r})")
         self._queue.report()
         self._tell_progress()
 
-    async def _write_through_outage(self, batch: Sequence[AICallRecord]) -> list[Exception]:
+    async def _write_through_outage(self, batch: Sequence[AICallRecord]) -> list[Refusal]:
         pause = _FIRST_PAUSE
         while True:
             try:
                 refused = await write_apart(self._write, batch)
-            except (BackendError, SchemaError) as error:
+            except WorkflowAdapterError as error:
                 if self._fault is None:
                     _logger.warning("AI calls can not be written and wait in the buffer: %s", error)
                 self._fault = error
@@ -208,27 +205,3 @@ class AICallBuffer:
                 self._queue.drop(left, f"they could not be written before the logger closed ({self._fault!r})")
             self._queue.report()
             self._tell_progress()
-
-
-async def write_apart(write: WriteBatch, batch: Sequence[AICallRecord]) -> list[Exception]:
-    """Write a batch so that a call which the backend refuses does not harm the others.
-
-    Returns the refusals, one for each call that was left out. Raises when the backend is out, and may then be repeated.
-    """
-    if not batch:
-        return []
-    try:
-        await write(batch)
-    except Exception as error:  # a bad row is the backend's word against one call, whatever error it takes
-        if _is_outage(error):
-            raise
-        if len(batch) == 1:
-            return [error]
-    else:
-        return []
-    middle = len(batch) // 2
-    return [*await write_apart(write, batch[:middle]), *await write_apart(write, batch[middle:])]
-
-
-def _is_outage(error: Exception) -> bool:
-    return isinstance(error, OutcomeUnknownError | SchemaError) or (isinstance(error, BackendError) and error.retryable)

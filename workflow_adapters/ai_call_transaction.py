@@ -9,9 +9,10 @@ from typing import Self
 
 from anyio.lowlevel import checkpoint
 
-from workflow_adapters.ai_call_buffer import BATCH_SIZE, AICallBuffer, WriteBatch, write_apart
+from workflow_adapters.ai_call_buffer import BATCH_SIZE, AICallBuffer
 from workflow_adapters.ai_call_queue import DEFAULT_CAPACITY, DEFAULT_TEXT_CAPACITY, AICallQueue
 from workflow_adapters.ai_call_records import LoggedCall
+from workflow_adapters.ai_call_writes import WriteBatch, write_apart
 from workflow_adapters.clock import Clock
 from workflow_adapters.inputs.ai_call_logger import CreateAICallInput
 from workflow_adapters.transaction_scope import Turn
@@ -65,9 +66,10 @@ class TransactionAICalls:
             while self._write is not None and (batch := self._queue.oldest(BATCH_SIZE)):
                 refused = await write_apart(self._write, [logged.row for logged in batch])
                 self._queue.settle(len(batch))
-                self._written.extend(batch)
+                left_out = {refusal.row.id for refusal in refused}
+                self._written.extend(logged for logged in batch if logged.row.id not in left_out)
                 if refused:
-                    self._queue.drop(len(refused), f"the backend refused them ({refused[0]!r})")
+                    self._queue.drop(len(refused), f"the backend refused them ({refused[0].error!r})")
         finally:
             self._turn.give()
 

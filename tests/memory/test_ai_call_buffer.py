@@ -2,7 +2,6 @@
 
 import asyncio
 import logging
-from collections.abc import Sequence
 from datetime import timedelta
 from types import SimpleNamespace
 from typing import Any
@@ -12,8 +11,8 @@ import anyio.lowlevel
 import anyio.to_thread
 import pytest
 
+from tests.memory.ai_call_table import Table, buffer_of, call
 from workflow_adapters.ai_call_buffer import AICallBuffer
-from workflow_adapters.ai_call_transaction import TransactionAICalls
 from workflow_adapters.clock import ManualClock
 from workflow_adapters.errors import (
     BackendBusyError,
@@ -22,53 +21,7 @@ from workflow_adapters.errors import (
     SchemaError,
     UsageError,
 )
-from workflow_adapters.inputs.ai_call_logger import CreateAICallInput
-from workflow_adapters.records.ai_call_logger import AICallRecord
 from workflow_adapters.transaction_scope import TransactionScope
-
-
-def call(topic: str = "t", **fields: Any) -> CreateAICallInput:
-    given = {"call_type": "chat", "model_key": "m", "model_id": "m-1", "prompt": "p", "response": "r"}
-    return CreateAICallInput(topic=topic, input_tokens=1, output_tokens=2, cost=0.1, **{**given, **fields})
-
-
-class Table:
-    """A backend of one table: it fails as it is told, and refuses rows of the topic "bad"."""
-
-    def __init__(self) -> None:
-        self.rows: dict[str, AICallRecord] = {}
-        self.batches: list[int] = []
-        self.faults: list[Exception] = []
-        self.fault: Exception | None = None
-        self.gate: anyio.Event | None = None
-
-    async def write(self, batch: Sequence[AICallRecord]) -> None:
-        await anyio.lowlevel.checkpoint()
-        if self.gate is not None:
-            await self.gate.wait()
-        self.batches.append(len(batch))
-        if self.faults:
-            raise self.faults.pop(0)
-        if self.fault is not None:
-            raise self.fault
-        if any(row.topic == "bad" for row in batch):
-            raise ValueError("bad row")
-        for row in batch:
-            self.rows.setdefault(row.id, row)
-
-    @property
-    def topics(self) -> list[str]:
-        return [row.topic for row in self.rows.values()]
-
-
-def buffer_of(table: Table, **options: Any) -> AICallBuffer:
-    return AICallBuffer(table.write, ManualClock(), **options)
-
-
-def transaction_calls(table: Table, outer: AICallBuffer | TransactionAICalls) -> TransactionAICalls:
-    calls = TransactionAICalls(ManualClock(), outer)
-    calls.opened(table.write)
-    return calls
 
 
 @pytest.mark.anyio
@@ -205,7 +158,7 @@ async def test_log_never_raises() -> None:
 async def test_flush_gives_up_with_the_reason_and_keeps_the_calls() -> None:
     table = Table()
     table.fault = BackendUnavailableError("down")
-    buffer = buffer_of(table, flush_timeout=timedelta(milliseconds=20))
+    buffer = buffer_of(table, flush_timeout=timedelta(milliseconds=300))
     async with buffer.running():
         buffer.log(call())
         with pytest.raises(BackendUnavailableError, match="stay in the buffer") as caught:
@@ -300,68 +253,3 @@ async def test_flush_inside_the_one_writers_transaction_is_refused_at_once() -> 
                 await buffer.flush()
         await buffer.flush()
     assert table.topics == ["t"]
-
-
-@pytest.mark.anyio
-async def test_the_calls_of_a_failed_block_go_to_the_outer_logger() -> None:
-    outer_table, table = Table(), Table()
-    outer = buffer_of(outer_table)
-    async with outer.running():
-        calls = transaction_calls(table, outer)
-
-        async def fail() -> None:
-            async with calls.block():
-                calls.log(call("written"))
-                await calls.flush()
-                calls.log(call("pending"))
-                raise ZeroDivisionError
-
-        with pytest.raises(ZeroDivisionError):
-            await fail()
-        calls.log(call("late"))
-        await outer.flush()
-        assert table.topics == ["written"]
-        assert outer_table.topics == ["written", "pending", "late"]
-        assert set(table.rows) <= set(outer_table.rows)
-
-
-@pytest.mark.anyio
-async def test_the_calls_of_a_savepoint_share_the_fate_of_its_transaction() -> None:
-    outer_table, table = Table(), Table()
-    outer = buffer_of(outer_table)
-    async with outer.running():
-        calls = transaction_calls(table, outer)
-
-        async def log_in_savepoint(topic: str, error: Exception | None) -> None:
-            inner = transaction_calls(table, calls)
-            async with inner.block():
-                inner.log(call(topic))
-                await inner.flush()
-                if error is not None:
-                    raise error
-
-        async def fail() -> None:
-            async with calls.block():
-                await log_in_savepoint("kept", None)
-                with pytest.raises(KeyError):
-                    await log_in_savepoint("undone", KeyError())
-                raise ZeroDivisionError
-
-        with pytest.raises(ZeroDivisionError):
-            await fail()
-        await outer.flush()
-    assert sorted(outer_table.topics) == ["kept", "undone"]
-
-
-@pytest.mark.anyio
-async def test_a_block_that_ends_well_hands_over_nothing_it_wrote() -> None:
-    outer_table, table = Table(), Table()
-    outer = buffer_of(outer_table)
-    async with outer.running():
-        calls = transaction_calls(table, outer)
-        async with calls.block():
-            calls.log(call())
-            calls.log(call("bad"))
-            await calls.flush()
-        await outer.flush()
-    assert (table.topics, outer_table.topics) == (["t"], [])
