@@ -11,7 +11,7 @@ from typing import Any
 import asyncpg
 import pytest
 
-from tests.postgres.support import a_run, query, script
+from tests.postgres.support import a_run, inside, query, script
 from workflow_adapters import BackendBusyError, ConfigurationError, CreateOutboxEventInput, SchemaError
 from workflow_adapters.postgres import migrate
 from workflow_adapters.postgres.bundle import open_postgres
@@ -191,13 +191,17 @@ async def test_an_older_schema_of_ours_is_brought_forward_with_its_rows(empty_ds
 
 
 async def test_a_newer_schema_is_refused(dsn: str) -> None:
-    await script(dsn, f"INSERT INTO wa_migrations VALUES ({CURRENT_VERSION + 1}, 'later', now())")
-    async with open_postgres(dsn) as adapters:
-        for call in (adapters.migrate, adapters.check_schema):
+    async with open_postgres(dsn) as running:
+        assert await running.persistence.get_run("x") is None
+        await script(dsn, f"INSERT INTO wa_migrations VALUES ({CURRENT_VERSION + 1}, 'later', now())")
+        async with open_postgres(dsn) as adapters:
+            for call in (adapters.migrate, adapters.check_schema, lambda: adapters.persistence.get_run("x")):
+                with pytest.raises(SchemaError, match="newer"):
+                    await call()
             with pytest.raises(SchemaError, match="newer"):
-                await call()
+                await inside(adapters.transaction(), lambda tx: tx.persistence.get_run("x"))
         # Rolling deployments: what is already running goes on.
-        assert await adapters.persistence.get_run("x") is None
+        assert await running.persistence.get_run("x") is None
 
 
 async def test_a_missing_index_and_an_invalid_one_are_built(dsn: str) -> None:

@@ -7,7 +7,14 @@ from typing import Final, NamedTuple
 
 from workflow_adapters.errors import SchemaError
 from workflow_adapters.postgres.connection import Connection
-from workflow_adapters.postgres.detect import DEFINITIONS_TABLE, OPTIONAL_COLUMNS, TABLES, Catalogue, read_catalogue
+from workflow_adapters.postgres.detect import (
+    DEFINITIONS_TABLE,
+    OPTIONAL_COLUMNS,
+    TABLES,
+    Catalogue,
+    read_catalogue,
+    refuse_newer,
+)
 from workflow_adapters.postgres.schema.migration import Index
 from workflow_adapters.postgres.schema.migrations import CURRENT_VERSION, MIGRATIONS
 from workflow_adapters.postgres.schema.reference import REFERENCE
@@ -25,7 +32,6 @@ THEIRS: Final = (
     "bring the schema up to date with the tooling that made it (migrate() leaves it alone), or name another one with"
     " the option `schema`"
 )
-NEWER: Final = "install the version of workflow_adapters that made this schema, or a newer one"
 
 _MADE: Final = re.compile(r"CREATE (?:OR REPLACE )?(TABLE|FUNCTION) @(wa_\w+)")
 
@@ -45,8 +51,7 @@ async def check_schema(connection: Connection, schema: str, status_enum: str, li
     catalogue = await read_catalogue(connection, schema, status_enum, limit)
     version = catalogue.version
     owned = version is not None
-    if owned and version > CURRENT_VERSION:
-        raise newer(version)
+    refuse_newer(version)
     indexes = await read_indexes(connection, schema, limit)
     missing = _missing_parts(catalogue, owned=owned)
     missing += [f"index {index.name}{said}" for index, said in missing_indexes(indexes, catalogue)]
@@ -57,10 +62,6 @@ async def check_schema(connection: Connection, schema: str, status_enum: str, li
             missing.insert(0, f"the schema is at version {version} of {CURRENT_VERSION}")
     if missing:
         raise SchemaError(missing, THEIRS if not owned and catalogue.tables else OURS)
-
-
-def newer(version: int) -> SchemaError:
-    return SchemaError([f"the schema is at version {version}, this code knows {CURRENT_VERSION}"], NEWER)
 
 
 async def read_indexes(connection: Connection, schema: str, limit: float) -> dict[str, FoundIndex]:

@@ -95,8 +95,18 @@ async def read_catalogue(connection: Connection, schema: str, status_enum: str, 
 _KINDS: Final = ("table", "column", "label")
 
 
+def refuse_newer(version: int | None) -> None:
+    """SchemaError when a newer release has migrated this schema: it may mean things that this one does not know."""
+    if version is not None and version > CURRENT_VERSION:
+        raise SchemaError(
+            [f"the schema is at version {version}, this code knows {CURRENT_VERSION}"],
+            "install the version of workflow_adapters that made this schema, or a newer one",
+        )
+
+
 def facts_of(catalogue: Catalogue) -> PostgresFacts:
     """What follows for the statements. SchemaError where the adapters can not work here."""
+    refuse_newer(catalogue.version)
     if catalogue.version is not None and catalogue.version < CURRENT_VERSION:
         raise SchemaError(
             [f"the schema is at version {catalogue.version} of {CURRENT_VERSION}"], "run `await adapters.migrate()`"

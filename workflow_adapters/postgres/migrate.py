@@ -11,14 +11,13 @@ from typing import Final
 import asyncpg
 
 from workflow_adapters.errors import BackendBusyError, ConfigurationError, WorkflowAdapterError
-from workflow_adapters.postgres.check import check_schema, newer, read_indexes
+from workflow_adapters.postgres.check import check_schema, read_indexes
 from workflow_adapters.postgres.connection import Connection, discard, is_lost, to_the_end
-from workflow_adapters.postgres.detect import Catalogue, read_catalogue
+from workflow_adapters.postgres.detect import Catalogue, read_catalogue, refuse_newer
 from workflow_adapters.postgres.errors import InFlight, translated
 from workflow_adapters.postgres.migration_plan import Planner, Step
 from workflow_adapters.postgres.options import PostgresSettings
 from workflow_adapters.postgres.own_transaction import BEGIN
-from workflow_adapters.postgres.schema.migrations import CURRENT_VERSION
 
 _POLL_SECONDS: Final = 0.1
 _LEAVING_SECONDS: Final = 5.0
@@ -61,8 +60,7 @@ class Migrator:
     async def _steps(self) -> list[Step]:
         settings = self._settings
         catalogue = await read_catalogue(self._connection, settings.schema, settings.status_enum, self._seconds)
-        if catalogue.version is not None and catalogue.version > CURRENT_VERSION:
-            raise newer(catalogue.version)
+        refuse_newer(catalogue.version)
         if _is_theirs(catalogue):
             await check_schema(self._connection, settings.schema, settings.status_enum, self._seconds)
             return []
