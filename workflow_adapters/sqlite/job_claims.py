@@ -16,7 +16,7 @@ from workflow_adapters.records.job_queue import DequeueResult
 from workflow_adapters.sql.statement import Operation, Statement
 from workflow_adapters.sql.tables import CLAIMED_JOB
 
-NOBODYS_LANE: Final = ""
+DEAD_LANE: Final = ""
 """The lane of dead jobs: every claimer that serves anything serves it, so that they are failed and not stranded."""
 
 FEW: Final = 256
@@ -41,8 +41,11 @@ _TAKE: Final[LiteralString] = """
 
 
 def lanes_of(serves: Sequence[ServedDefinition]) -> list[str]:
-    """The lanes of the jobs that these serve: pinned to each version, unpinned of each workflow, and nobody's."""
-    lanes = {NOBODYS_LANE}
+    """The lanes of the jobs that these serve: pinned to each version, unpinned of each workflow, and dead.
+
+    In the schema, too, the length that keeps a pair apart counts characters; the one on Postgres counts bytes.
+    """
+    lanes = {DEAD_LANE}
     for served in serves:
         unpinned = f"{len(served.workflow_id)}:{served.workflow_id}"
         lanes |= {unpinned, f"{unpinned}/{served.version}"}
@@ -149,6 +152,6 @@ def first_live(statement: Statement) -> Operation[DequeueResult | None]:
     """Take jobs until one is not dead."""
     while rows := (yield statement):
         *columns, lane = rows[0]
-        if lane != NOBODYS_LANE:
+        if lane != DEAD_LANE:
             return CLAIMED_JOB.read(columns)
     return None

@@ -10,7 +10,7 @@ from typing import Final, LiteralString, TypeAlias
 from workflow_adapters.errors import ConfigurationError
 from workflow_adapters.inputs.job_queue import GROUP_KEY_MEMBER, JobQueueFairness
 from workflow_adapters.sql.statement import Operation, Row, Statement
-from workflow_adapters.sqlite.job_claims import FEW, NOBODYS_LANE
+from workflow_adapters.sqlite.job_claims import FEW, DEAD_LANE
 
 _WINDOW: Final = 64
 
@@ -75,7 +75,7 @@ class FairChoice:
             (self._path, _WINDOW),
         )
         for row in rows:
-            if row[3] == NOBODYS_LANE or ((lanes is None or row[3] in lanes) and row[4] not in full):
+            if row[3] == DEAD_LANE or ((lanes is None or row[3] in lanes) and row[4] not in full):
                 return _place(row)
         if len(rows) < _WINDOW:
             return None
