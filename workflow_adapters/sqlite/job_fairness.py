@@ -10,7 +10,7 @@ from typing import Final, LiteralString, TypeAlias
 from workflow_adapters.errors import ConfigurationError
 from workflow_adapters.inputs.job_queue import GROUP_KEY_MEMBER, JobQueueFairness
 from workflow_adapters.sql.statement import Operation, Row, Statement
-from workflow_adapters.sqlite.job_claims import FEW, DEAD_LANE
+from workflow_adapters.sqlite.job_claims import DEAD_LANE, FEW
 
 _WINDOW: Final = 64
 
