@@ -112,7 +112,9 @@ def test_what_the_driver_itself_complains_of() -> None:
         (server_error("53300"), BackendUnavailableError),
         (server_error("28P01"), ConfigurationError),
         (server_error("3D000"), ConfigurationError),
-        (server_error("42704"), BackendUnavailableError),
+        (server_error("42704"), ConfigurationError),
+        (server_error("22023"), ConfigurationError),
+        (server_error("XX000"), BackendUnavailableError),
         (asyncpg.TargetServerAttributeNotMatched("none"), BackendUnavailableError),
     ],
 )

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import asyncio
+import inspect
 import os
-from collections.abc import Coroutine
+import re
+from collections.abc import Awaitable, Callable, Coroutine
 from dataclasses import dataclass
 from typing import Any, Final, cast
 from urllib.parse import parse_qs, urlsplit
 
 import asyncpg
 
-from workflow_adapters.errors import ConfigurationError
+from workflow_adapters.errors import BackendUnavailableError, ConfigurationError
 from workflow_adapters.postgres.connection import Connection, to_the_end
 from workflow_adapters.postgres.dsn import check_dsn
 from workflow_adapters.postgres.errors import connecting_failed
@@ -20,6 +22,8 @@ from workflow_adapters.postgres.options import PostgresSettings
 # Statements are few, but a patch makes one for every set of fields that is ever written together.
 _CACHED_STATEMENTS: Final = 512
 _HANDSHAKE_SECONDS: Final = 1.0
+# libpq's `options`: -c name=value, --name=value
+_IN_OPTIONS: Final = re.compile(r"(?:-c\s*|--)([\w.-]+)\s*=")
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +51,8 @@ class Connector:
         given = cast("dict[str, str]", settings.connect.get("server_settings") or {})
         self._own_server_settings = {**given}
         self._given = {*query, *given}
+        for options in (*query.get("options", []), given.get("options", "")):
+            self._given |= {name.replace("-", "_") for name in _IN_OPTIONS.findall(options)}
         self._target = _target_session_attrs(dsn, query)
 
     async def __call__(self, purpose: Purpose = CALLS) -> Connection:
@@ -60,8 +66,13 @@ class Connector:
             **settings.connect,
             "server_settings": self._server_settings(purpose),
         }
+        if callable(options.get("password")):
+            options["password"] = _telling(options["password"])
         try:
             return await _uninterrupted(asyncpg.connect(self._dsn, **options))
+        except _NoPasswordError as error:
+            said = f"the function that gives the password raised {type(error.__cause__).__name__}"
+            raise BackendUnavailableError(f"no connection can be opened: {said}") from error.__cause__
         except (OSError, asyncpg.PostgresError, asyncpg.InternalClientError) as error:
             raise connecting_failed(error) from error
         except (ValueError, TypeError, OverflowError, IndexError, asyncpg.InterfaceError) as error:
@@ -74,12 +85,31 @@ class Connector:
         name = f"{settings.application_name} {purpose.name}".rstrip()
         wanted = {"application_name": name}
         if not settings.pgbouncer:
+            # Sums of costs are those of the shortest texts of floats; a role may have been given fewer digits.
+            wanted["extra_float_digits"] = "1"
             wanted["default_transaction_isolation"] = "read committed"
             wanted["statement_timeout"] = _ms(settings.statement_timeout.total_seconds() if purpose.limited else 0)
             wanted["idle_in_transaction_session_timeout"] = _ms(settings.idle_in_transaction_timeout.total_seconds())
         # What the DSN or the options say themselves holds; a connection with another purpose still says its own name.
         unsaid = {key: value for key, value in wanted.items() if key not in self._given}
         return {**self._own_server_settings, **unsaid}
+
+
+class _NoPasswordError(Exception):
+    """A caller's function failed, with whatever is the cause."""
+
+
+def _telling(password: Callable[[], Any]) -> Callable[[], Awaitable[Any]]:
+    """The same function; what it raises is told from asyncpg's own errors."""
+
+    async def call() -> Any:
+        try:
+            given = password()
+            return await given if inspect.isawaitable(given) else given
+        except Exception as error:
+            raise _NoPasswordError from error
+
+    return call
 
 
 async def _uninterrupted(connecting: Coroutine[Any, Any, Connection]) -> Connection:

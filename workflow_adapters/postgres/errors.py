@@ -31,6 +31,14 @@ MIGRATE: Final = "run `await adapters.migrate()`; `await adapters.check_schema()
 # PgBouncer's for all it has to say, a refused startup parameter included.
 _PROTOCOL_VIOLATION: Final = "08P01"
 
+# Classes of what a connection is refused for where a setting has no such name or value.
+_SAID_WRONG: Final = ("22", "42")
+_NOT_A_SETTING: Final = (
+    "a parameter of the DSN that asyncpg does not know is sent to the server; what other drivers take there, such as"
+    " schema, pgbouncer or connect_timeout, are options of open_postgres"
+)
+_NO_PRIVILEGE: Final = "42501"
+
 _Make: TypeAlias = Callable[[str], WorkflowAdapterError]
 
 
@@ -91,7 +99,7 @@ _MEANINGS: Final[dict[str, _Make]] = {
     "28": lambda said: ConfigurationError(f"Postgres refused the login: {said}"),
     "3D000": lambda said: ConfigurationError(f"Postgres has no such database: {said}"),
     "57P04": lambda said: ConfigurationError(f"Postgres has no such database: {said}"),
-    "42501": lambda said: ConfigurationError(f"the Postgres role may not do this: {said}"),
+    _NO_PRIVILEGE: lambda said: ConfigurationError(f"the Postgres role may not do this: {said}"),
 }
 
 
@@ -162,6 +170,8 @@ def connecting_failed(error: Exception) -> WorkflowAdapterError:
     if isinstance(error, asyncpg.PostgresError):
         if error.sqlstate == _PROTOCOL_VIOLATION:
             return _unavailable(f"{error.args[0]} (behind PgBouncer open with pgbouncer=True)")
+        if (error.sqlstate or "")[:2] in _SAID_WRONG and error.sqlstate != _NO_PRIVILEGE:
+            return ConfigurationError(f"Postgres takes no such setting: {error.args[0]} ({_NOT_A_SETTING})")
         found = meaning(error)
         return found if isinstance(found, BackendUnavailableError | ConfigurationError) else _unavailable(str(error))
     if isinstance(error, asyncpg.TargetServerAttributeNotMatched):
