@@ -46,9 +46,10 @@ first() { workflow-adapters "$@" --json | python -c 'import json, sys; print(jso
     show outbox dlq replay
     show outbox release some-event-id
     show ai-calls stats orders/
-    show purge --older-than 0s --dry-run
+    show purge --older-than 0s
+    show purge --older-than 0s --all --dry-run
     show purge --older-than 0s --only jobs --only runs
-    show purge --older-than soon
+    show purge --older-than soon --all
     timeout -s INT 8 workflow-adapters status --watch --every 1 > "$scratch/watch" 2>&1 || true
     echo '$ timeout -s INT 8 workflow-adapters status --watch --every 1'
     cat "$scratch/watch"

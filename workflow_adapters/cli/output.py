@@ -14,7 +14,8 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-console = Console(highlight=False, soft_wrap=False)
+# Ids, prefixes and error texts are shown as they are, even those that look like markup.
+console = Console(highlight=False, soft_wrap=False, markup=False, emoji=False)
 
 _STYLES = {
     "COMPLETED": "green",
@@ -87,4 +88,4 @@ def show_page(page: Any, *, as_json: bool, shown: Table) -> None:
     """Print a page, and how to go on."""
     show(page, as_json=as_json, tables=[shown])
     if not as_json and page.next is not None:
-        console.print(f"more: --after {page.next}", markup=False)
+        console.print(f"more: --after {page.next}")

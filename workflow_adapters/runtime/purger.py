@@ -73,25 +73,20 @@ class Purger(Loop):
         await self.purge()
         return False
 
-    async def purge(
-        self, progress: Callable[[str, int], None] | None = None, *, most: int | None = None
-    ) -> Counter[str]:
-        """Delete what is due and return the rows deleted per table; `progress` hears of each batch.
-
-        `most` ends a table's turn once that many of its rows have gone.
-        """
+    async def purge(self, progress: Callable[[str, int], None] | None = None) -> Counter[str]:
+        """Delete what is due and return the rows deleted per table; `progress` hears of each batch."""
         deleted: Counter[str] = Counter()
         for name, age, batch in self._tables():
             if age is None:
                 continue
-            cutoff = _before(self._clock.now(), age)
+            cutoff = time_before(self._clock.now(), age)
             while True:
                 with anyio.fail_after(CALL_TIMEOUT):
                     count = await batch(cutoff)
                 deleted[name] += count
                 if progress is not None:
                     progress(name, count)
-                if count < self._batch or (most is not None and deleted[name] >= most):
+                if count < self._batch:
                     break
             if deleted[name]:
                 self.observation.note(
@@ -125,7 +120,7 @@ class Purger(Loop):
         return len(runs)
 
 
-def _before(now: datetime, age: timedelta) -> datetime:
-    """That long ago, no further than datetimes reach."""
+def time_before(now: datetime, age: timedelta) -> datetime:
+    """The instant that long ago, no further back than datetimes reach."""
     first = datetime.min.replace(tzinfo=UTC)
     return now - age if age <= now - first else first
