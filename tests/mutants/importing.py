@@ -16,7 +16,7 @@ from pathlib import Path
 from types import CodeType, ModuleType
 from typing import Final
 
-_PACKAGES: Final = ("workflow_adapters", "conformance", "tests.conformance", "tests.mutants")
+_PACKAGES: Final = ("workflow_adapters", "conformance", "tests")
 _OWN: Final = ("tests.mutants.importing", "tests.mutants.catalogue", "tests.mutants.change", "tests.mutants.batch")
 
 

@@ -9,6 +9,7 @@ import argparse
 import re
 import sys
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
@@ -41,18 +42,19 @@ def _is_of_one_port(hunk: Hunk) -> bool:
     return _MODULE_OF_ONE_PORT.fullmatch(module) is not None or _FUNCTION_OF_ONE_PORT.fullmatch(function) is not None
 
 
-def look(mutants: Sequence[Mutant], jobs: int) -> dict[str, Seen]:
-    """Try all clauses on these mutants of one backend."""
+def look(mutants: Sequence[Mutant], jobs: int, *, whole: bool = True) -> dict[str, Seen]:
+    """Try these mutants of one backend with all clauses, or (not `whole`) with those that they name."""
     trial.load(mutants[0].backend)
-    races = [_everything(mutant, one_by_one=True) for mutant in mutants if mutant.is_race]
+    races = [_task(mutant, whole, one_by_one=True) for mutant in mutants if mutant.is_race]
     one_by_one = {mutant.key: sorted(_not_passed(verdicts)) for mutant, verdicts in _tried(races, jobs)}
     found: dict[str, Seen] = {}
-    for number, (mutant, verdicts) in enumerate(_tried([_everything(each) for each in mutants], jobs), 1):
+    for number, (mutant, verdicts) in enumerate(_tried([_task(each, whole) for each in mutants], jobs), 1):
         failed, wrong = _failed(verdicts), complaint(mutant, verdicts)
         sys.stderr.write(f"{number}/{len(mutants)} {mutant.name}: {wrong or f'{len(failed)} clauses fail'}\n")
         if not wrong:
             found[mutant.key] = Seen(
                 fingerprint=fingerprint(mutant),
+                whole=whole,
                 fails=sorted(failed),
                 says=dict(_said(mutant, failed)),
                 fails_one_by_one=one_by_one.get(mutant.key),
@@ -60,14 +62,9 @@ def look(mutants: Sequence[Mutant], jobs: int) -> dict[str, Seen]:
     return found
 
 
-def _everything(mutant: Mutant, *, one_by_one: bool = False) -> trial.Task:
-    return trial.Task(
-        mutant=mutant,
-        backend=mutant.backend,
-        ports=ports_of(mutant),
-        one_by_one=one_by_one,
-        seconds=trial.ALL_SECONDS,
-    )
+def _task(mutant: Mutant, whole: bool, *, one_by_one: bool = False) -> trial.Task:
+    task = replace(trial.listed(mutant), one_by_one=one_by_one)
+    return replace(task, clauses=(), ports=ports_of(mutant), seconds=trial.ALL_SECONDS) if whole else task
 
 
 def _said(mutant: Mutant, failed: Mapping[str, str]) -> Iterator[tuple[str, str]]:
@@ -103,6 +100,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.mutants.matrix", description=__doc__)
     parser.add_argument("--all", action="store_true", help="also mutants that have not changed since")
     parser.add_argument("names", nargs="*", help="names of mutants, areas, or patterns of them; none means all")
+    parser.add_argument("--named", action="store_true", help="only with the clauses that they name")
     parser.add_argument("--backend", choices=BACKENDS, action="append", help="of these alone")
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--score", action="store_true", help="try nothing, and print what was seen before")
@@ -118,7 +116,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         due = [mutant for mutant in chosen(backend, given.names) if given.all or not is_current(mutant, seen)]
         # In bites, so that an interrupted run has not been for nothing.
         for start in range(0, len(due), 20):
-            write(read() | look(due[start : start + 20], given.jobs))
+            write(read() | look(due[start : start + 20], given.jobs, whole=not given.named))
     publish()
     return 0
 

@@ -29,16 +29,17 @@ What is it worth that an adapter passes the clauses of `conformance`? Here they 
 pass. A mutant is a working adapter, one of the built-in ones, with one plausible mistake: a condition, an order, a
 lock, a column that is left out, a branch that is swapped, in at most {MOST_CHANGED_LINES} changed lines. One that
 raises, does nothing or returns a constant does not count. Each names the clauses that have to see it and words of what
-they then have to say; it is killed when all of them do. All clauses of the ports it can be felt on were tried on every
-mutant. A clause is proven when it is a named killer of a mutant that no more than {MOST_KILLERS} clauses see.
+they then have to say; it is killed when all of them do. Mutants were tried whole, with all clauses of the ports that
+they can be felt on, or with those that they name alone; the table tells how many. A clause is proven when it is a named
+killer of a mutant that was tried whole and that no more than {MOST_KILLERS} clauses see.
 """
 _RACES: Final = f"""\
 ## What a suite without concurrency would have missed
 
-These mutants show only in calls that run at the same time, or on two instances. All clauses of their ports were tried
-on them twice: as they are, and then as a sequential suite would have run them, with one instance and one call after the
-other, the clauses otherwise unchanged. {", ".join(sorted(NEEDS_COMPANY))} were left out there: in these a call waits
-for one that is made beside it.
+These mutants show only in calls that run at the same time, or on two instances. The clauses were tried on them twice:
+as they are, and then as a sequential suite would have run them, with one instance and one call after the other, the
+clauses otherwise unchanged. {", ".join(sorted(NEEDS_COMPANY))} were left out there: in these a call waits for one that
+is made beside it.
 """
 _HOSTILE: Final = """\
 ## Adapters that are none
@@ -78,14 +79,16 @@ def _score(seen: Mapping[str, Seen]) -> Iterator[str]:
     if lacking := [clause for clause in must_clauses() if clause not in proven]:
         yield f"Not proven: {_joined(lacking)}."
         yield ""
-    yield "| Adapters | Mutants | Killed | Races among them | Seen one by one |"
-    yield "| --- | --- | --- | --- | --- |"
+    yield "| Adapters | Mutants | Killed | Tried whole | Races among them | Seen one by one |"
+    yield "| --- | --- | --- | --- | --- | --- |"
     for backend in BACKENDS:
         mutants = mutants_of(backend)
         killed = sum(_is_killed(mutant, seen) for mutant in mutants)
         races = [mutant for mutant in mutants if mutant.is_race]
         alone = sum(bool(_one_by_one(mutant, seen)) for mutant in races)
-        yield f"| [{_ADAPTERS[backend]}]({_path(backend)}) | {len(mutants)} | {killed} | {len(races)} | {alone} |"
+        whole = sum(mutant.key in seen and seen[mutant.key].whole for mutant in mutants)
+        counts = (len(mutants), killed, whole, len(races), alone)
+        yield f"| [{_ADAPTERS[backend]}]({_path(backend)}) | {' | '.join(map(str, counts))} |"
     yield ""
 
 
@@ -96,11 +99,13 @@ def _races(seen: Mapping[str, Seen]) -> Iterator[str]:
     yield _RACES
     yield f"**As they are the clauses kill {killed} of {len(races)}; one by one they would have seen {alone}.**"
     yield ""
-    yield "| Mutant | Killed by | One by one |"
-    yield "| --- | --- | --- |"
+    yield "| Mutant | Adapters | Killed by | Clauses that fail one by one | Of |"
+    yield "| --- | --- | --- | --- | --- |"
     for mutant in races:
         killers = _joined(killer.clause for killer in mutant.killers)
-        yield f"| {_link(mutant)} | {killers} | {_joined(_one_by_one(mutant, seen)) or 'all pass'} |"
+        of = "all of the port" if mutant.key in seen and seen[mutant.key].whole else "those it names"
+        failed = _joined(_one_by_one(mutant, seen)) or "none"
+        yield f"| {_link(mutant)} | {_ADAPTERS[mutant.backend]} | {killers} | {failed} | {of} |"
     yield ""
 
 

@@ -25,12 +25,14 @@ class Seen:
 
     fingerprint: str
     """Of the mutant, as it was then."""
+    whole: bool
+    """All clauses of the ports that it can be felt on were tried, not only those that it names."""
     fails: Sequence[str]
-    """All clauses that failed."""
+    """The clauses that failed, of those that were tried."""
     says: Mapping[str, str]
     """What the clauses said that the mutant names."""
     fails_one_by_one: Sequence[str] | None = None
-    """Of a race: all clauses that do not pass with one instance, and one call after the other."""
+    """Of a race: the clauses that do not pass with one instance, and one call after the other."""
 
 
 def fingerprint(mutant: Mutant) -> str:
@@ -68,6 +70,6 @@ def proofs(seen: Mapping[str, Seen]) -> dict[str, list[Mutant]]:
     for mutant in (mutant for backend in BACKENDS for mutant in mutants_of(backend)):
         fails = seen[mutant.key].fails if mutant.key in seen else ()
         for killer in mutant.killers:
-            if killer.clause in fails and len(fails) <= MOST_KILLERS:
+            if killer.clause in fails and seen[mutant.key].whole and len(fails) <= MOST_KILLERS:
                 found.setdefault(killer.clause, []).append(mutant)
     return found

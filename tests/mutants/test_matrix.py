@@ -52,9 +52,10 @@ def test_a_mutant_that_most_clauses_see_proves_none() -> None:
     clause = mutant.killers[0].clause
     many = [each.id for each in load().clauses()][:11]
 
-    def proven_when(fails: list[str]) -> bool:
-        return clause in proofs({mutant.key: Seen(fingerprint="", fails=fails, says={})})
+    def proven_when(fails: list[str], *, whole: bool = True) -> bool:
+        return clause in proofs({mutant.key: Seen(fingerprint="", whole=whole, fails=fails, says={})})
 
     assert proven_when([clause])
+    assert not proven_when([clause], whole=False)
     assert not proven_when([clause, *many])
     assert not proven_when(many[-1:])
