@@ -11,10 +11,13 @@ from fastapi import APIRouter, FastAPI, Request, Response
 
 from workflow_adapters.errors import WorkflowAdapterError
 from workflow_adapters.runtime.health import look
+from workflow_adapters.runtime.observation import Event, Observation
 from workflow_adapters.runtime.outcomes import Handler
 from workflow_adapters.runtime.service import OpenAdapters, WorkflowService, run_workflow_service
 
 Lifespan = Callable[[FastAPI], AbstractAsyncContextManager[None]]
+
+_observation = Observation("health")
 
 PATIENCE = 5
 """Seconds that a health check may take."""
@@ -41,7 +44,10 @@ def workflow_service(request: Request) -> WorkflowService:
 
 
 health_router = APIRouter(tags=["health"])
-"""``/healthz`` tells how the service is, 200 while the process answers; ``/readyz`` is 503 when it can not work."""
+"""``/healthz`` tells how the service is, 200 while the process answers; ``/readyz`` is 503 when it can not work.
+
+Of an error of the database they tell the class alone; its text is in the log (event ``health_check_failed``).
+"""
 
 
 @health_router.get("/healthz")
@@ -62,5 +68,6 @@ async def _health(service: WorkflowService) -> dict[str, Any]:
         with anyio.fail_after(PATIENCE):
             return await look(service)
     except (WorkflowAdapterError, TimeoutError) as error:
-        reason = str(error) or type(error).__name__
-        return {"ready": False, "reason": reason, "worker": {"running": service.worker.running}}
+        # Who may ask is not known here, and the text can name a host, a port or a role.
+        _observation.note(Event.HEALTH_CHECK_FAILED, f"a look at the database failed: {error!r}", error=repr(error))
+        return {"ready": False, "reason": type(error).__name__, "worker": {"running": service.worker.running}}

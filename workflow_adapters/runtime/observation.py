@@ -48,6 +48,7 @@ class Event(StrEnum):
     ROWS_PURGED = "rows_purged"
     PURGER_FAILED = "purger_failed"
     CALLBACK_FAILED = "callback_failed"
+    HEALTH_CHECK_FAILED = "health_check_failed"
 
 
 _LEVELS = {
