@@ -1,5 +1,14 @@
 """Durable workflow state for Python: four ports, three backends, one contract."""
 
+from workflow_adapters.built_in import (
+    BuiltInAdapters,
+    BuiltInAICallLogger,
+    BuiltInJobQueue,
+    BuiltInPersistence,
+    BuiltInPostgresAdapters,
+    BuiltInStepLedger,
+    BuiltInTransaction,
+)
 from workflow_adapters.clock import Clock, ManualClock, SystemClock
 from workflow_adapters.errors import (
     AlreadyExistsError,
@@ -96,6 +105,13 @@ __all__ = [
     "BackendBusyError",
     "BackendError",
     "BackendUnavailableError",
+    "BuiltInAICallLogger",
+    "BuiltInAdapters",
+    "BuiltInJobQueue",
+    "BuiltInPersistence",
+    "BuiltInPostgresAdapters",
+    "BuiltInStepLedger",
+    "BuiltInTransaction",
     "Clock",
     "ConfigurationError",
     "CreateAICallInput",

@@ -1,7 +1,7 @@
 """Plain methods of the built-in adapters that are older than the ports, written once on top of them.
 
 Rule source: the contract's section on the pre-1.0 conveniences. A backend inherits the mixins and supplies the few
-methods of `ConvenienceRows`, which no port has.
+methods of `ConvenienceRows`, which no port has. The mixins are Protocols so that the types in `built_in` can have them.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ class _Persistence(WorkflowPersistence, ConvenienceRows, Protocol):
     """What the mixin stands on."""
 
 
-class PersistenceConveniences:
+class PersistenceConveniences(Protocol):
     """Conveniences of a built-in persistence adapter."""
 
     async def claim_pending_run(self: _Persistence, id: str) -> bool:
@@ -155,7 +155,7 @@ class PersistenceConveniences:
         return artifact.key
 
 
-class JobQueueConveniences:
+class JobQueueConveniences(Protocol):
     """Conveniences of a built-in job queue."""
 
     async def enqueue(self: JobQueue, job: EnqueueJobInput) -> str:

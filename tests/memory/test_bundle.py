@@ -139,7 +139,7 @@ async def test_there_is_nothing_to_bind_and_nothing_to_migrate() -> None:
 
 def test_an_unknown_option_is_named() -> None:
     with pytest.raises(ConfigurationError, match="no option 'colour'"):
-        open_memory(colour="red")
+        open_memory(colour="red")  # pyright: ignore[reportCallIssue]  # settings come from anywhere
 
 
 @pytest.mark.anyio

@@ -45,8 +45,7 @@ def name_of(example: Example) -> str:
 
 async def hold(example: Example, url: str) -> None:
     clock = ManualClock(START)
-    options = {} if example.fairness is None else {"fairness": example.fairness}
-    async with open_adapters(url, clock=clock, **options) as opened:
+    async with open_adapters(url, clock=clock, fairness=example.fairness) as opened:
         await opened.migrate()
         observed, expected = await example.body(World(adapters=opened, clock=clock))
     assert observed == expected, example.sentence

@@ -10,6 +10,7 @@ from typing import Final
 
 from workflow_adapters.ai_call_buffer import AICallBuffer
 from workflow_adapters.ai_call_transaction import TransactionAICalls
+from workflow_adapters.built_in import BuiltInAdapters, BuiltInTransaction
 from workflow_adapters.clock import Clock, checked_clock
 from workflow_adapters.errors import ConfigurationError
 from workflow_adapters.inputs.job_queue import JobQueueFairness, RetryBackoff
@@ -20,7 +21,6 @@ from workflow_adapters.memory.persistence import MemoryPersistence
 from workflow_adapters.memory.session import Home, Session, StoreSession
 from workflow_adapters.memory.step_ledger import MemoryStepLedger
 from workflow_adapters.memory.store import MemoryStore
-from workflow_adapters.ports.adapters import Adapters, TransactionAdapters
 from workflow_adapters.queue_settings import QueueSettings
 from workflow_adapters.worker_id import WorkerId
 
@@ -41,7 +41,7 @@ class _MemoryPorts:
         self.operations = MemoryOperations(session)
 
     @asynccontextmanager
-    async def transaction(self) -> AsyncGenerator[TransactionAdapters]:
+    async def transaction(self) -> AsyncGenerator[BuiltInTransaction]:
         calls = TransactionAICalls(self._session.home.clock, self._calls)
         async with calls.block(), self._session.transaction() as session:
             calls.opened(partial(write_calls, session))
@@ -60,8 +60,11 @@ class MemoryTransaction(_MemoryPorts):
 class MemoryAdapters(_MemoryPorts):
     """An open bundle."""
 
-    def bind(self, connection: object) -> AbstractAsyncContextManager[TransactionAdapters]:
+    def bind(self, connection: object) -> AbstractAsyncContextManager[BuiltInTransaction]:
         raise ConfigurationError("a bundle in memory has no connection to bind; use transaction()")
+
+    def bind_sqlalchemy(self, session_or_connection: object) -> AbstractAsyncContextManager[BuiltInTransaction]:
+        return self.bind(session_or_connection)
 
     async def migrate(self, *, plan: bool = False) -> list[str]:
         async with self._session.read():
@@ -81,7 +84,7 @@ async def open_memory(
     fairness: JobQueueFairness | None = None,
     backoff: RetryBackoff | None = None,
     busy_timeout: timedelta = DEFAULT_BUSY_TIMEOUT,
-) -> AsyncGenerator[Adapters]:
+) -> AsyncGenerator[BuiltInAdapters]:
     """Open a bundle in memory, on a store of its own or on a shared one: two bundles on one store are two workers.
 
     `clock` makes every stamp. `worker_id` is what claims are stamped with; without it the host's, once adopted.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import asynccontextmanager
-from typing import TypeVar
+from typing import Self, TypeVar
 
 from workflow_adapters.conveniences import PersistenceConveniences
 from workflow_adapters.memory.annotations import MemoryAnnotations
@@ -15,7 +15,6 @@ from workflow_adapters.memory.logs import MemoryLogs
 from workflow_adapters.memory.outbox import MemoryOutbox
 from workflow_adapters.memory.runs import MemoryRuns
 from workflow_adapters.memory.stages import MemoryStages
-from workflow_adapters.ports.workflow_persistence import WorkflowPersistence
 
 T = TypeVar("T")
 
@@ -31,11 +30,11 @@ class MemoryPersistence(
     MemoryArtifacts,
     PersistenceConveniences,
 ):
-    async def with_transaction(self, fn: Callable[[WorkflowPersistence], Awaitable[T]]) -> T:
+    async def with_transaction(self, fn: Callable[[Self], Awaitable[T]]) -> T:
         async with self.transaction() as tx:
             return await fn(tx)
 
     @asynccontextmanager
-    async def transaction(self) -> AsyncGenerator[WorkflowPersistence]:
+    async def transaction(self) -> AsyncGenerator[Self]:
         async with self._session.transaction() as session:
-            yield MemoryPersistence(session)
+            yield type(self)(session)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, Unpack
 
@@ -12,8 +12,11 @@ import asyncpg
 
 from workflow_adapters.ai_call_buffer import AICallBuffer
 from workflow_adapters.ai_call_transaction import TransactionAICalls
+from workflow_adapters.built_in import BuiltInTransaction
+from workflow_adapters.clock import checked_clock
 from workflow_adapters.errors import ConfigurationError
-from workflow_adapters.ports.adapters import TransactionAdapters
+from workflow_adapters.inputs.job_queue import RetryBackoff
+from workflow_adapters.options import PostgresOptions
 from workflow_adapters.postgres.bound import driver_connection, open_transaction_on
 from workflow_adapters.postgres.check import check_schema
 from workflow_adapters.postgres.connect import MIGRATING
@@ -24,7 +27,7 @@ from workflow_adapters.postgres.job_channel import JobSignals, ListenerState
 from workflow_adapters.postgres.job_port import PostgresQueueSettings
 from workflow_adapters.postgres.job_queue import PostgresJobQueue
 from workflow_adapters.postgres.migrate import POOLED, Migrator, translating
-from workflow_adapters.postgres.options import PostgresOptions, PostgresSettings
+from workflow_adapters.postgres.options import PostgresSettings
 from workflow_adapters.postgres.outbox import OutboxTurns
 from workflow_adapters.postgres.pool_port import PoolStats
 from workflow_adapters.postgres.workflow_persistence import PostgresWorkflowPersistence
@@ -61,13 +64,13 @@ class _PostgresPorts:
         self.ai_call_logger = SqlAICallLogger(database, calls)
         self.operations = SqlOperations(database, database.jobs_changed)
 
-    def transaction(self) -> AbstractAsyncContextManager[TransactionAdapters]:
+    def transaction(self) -> AbstractAsyncContextManager[BuiltInTransaction]:
         return self._in(self._database.transaction())
 
     @asynccontextmanager
     async def _in(
         self, transaction: AbstractAsyncContextManager[TransactionDatabase]
-    ) -> AsyncGenerator[TransactionAdapters]:
+    ) -> AsyncGenerator[BuiltInTransaction]:
         calls = TransactionAICalls(self._shared.home.settings.clock, self._calls)
         async with calls.block(), transaction as database:
             calls.opened(partial(_insert_apart, database))
@@ -88,7 +91,7 @@ class PostgresTransaction(_PostgresPorts):
 class PostgresAdapters(_PostgresPorts):
     """An open bundle."""
 
-    def bind(self, connection: object) -> AbstractAsyncContextManager[TransactionAdapters]:
+    def bind(self, connection: object) -> AbstractAsyncContextManager[BuiltInTransaction]:
         """`connection` is an asyncpg connection, or a pool's proxy for one."""
         shared = self._shared
         return self._in(open_transaction_on(shared.home.engine, shared.signals, connection, shared.home))
@@ -96,7 +99,7 @@ class PostgresAdapters(_PostgresPorts):
     @asynccontextmanager
     async def bind_sqlalchemy(
         self, session_or_connection: AsyncSession | AsyncConnection
-    ) -> AsyncGenerator[TransactionAdapters]:
+    ) -> AsyncGenerator[BuiltInTransaction]:
         """`bind` on the asyncpg connection that a SQLAlchemy session or connection uses.
 
         SQLAlchemy begins its transaction with its first statement, so one is run first. What it holds back until a
@@ -160,11 +163,9 @@ async def open_postgres(
 
 
 def _settings(options: PostgresOptions) -> PostgresSettings:
-    known = {field.name for field in fields(PostgresSettings)}
-    unknown = sorted(options.keys() - known)
-    if unknown:
-        raise ConfigurationError(f"open_postgres knows no option {unknown[0]!r}; it has {', '.join(sorted(known))}")
-    return PostgresSettings(**options)
+    clock, backoff = checked_clock(options.get("clock")), options.get("backoff") or RetryBackoff()
+    chosen: dict[str, Any] = {**options, "clock": clock, "backoff": backoff}
+    return PostgresSettings(**chosen)
 
 
 async def _insert_apart(database: TransactionDatabase, calls: Sequence[AICallRecord]) -> None:

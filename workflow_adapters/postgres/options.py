@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import timedelta
-from typing import Any, Final, TypedDict
+from typing import Any, Final
 
 from workflow_adapters.clock import Clock, SystemClock
 from workflow_adapters.errors import ConfigurationError
@@ -25,30 +25,6 @@ _SPANS: Final = (
     "poll_interval",
     "migrate_timeout",
 )
-
-
-class PostgresOptions(TypedDict, total=False):
-    """What `open_postgres` takes besides the DSN or pool; `PostgresSettings` says what each is for."""
-
-    schema: str
-    status_enum: str
-    clock: Clock
-    worker_id: str | None
-    fairness: JobQueueFairness | None
-    backoff: RetryBackoff
-    pgbouncer: bool
-    wake_ups: bool
-    poll_interval: timedelta
-    application_name: str
-    max_connections: int
-    max_idle: timedelta
-    acquire_timeout: timedelta
-    connect_timeout: timedelta
-    statement_timeout: timedelta
-    idle_in_transaction_timeout: timedelta
-    close_timeout: timedelta
-    migrate_timeout: timedelta
-    connect: Mapping[str, Any]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -15,10 +15,11 @@ import aiosqlite
 
 from workflow_adapters.ai_call_buffer import AICallBuffer
 from workflow_adapters.ai_call_transaction import TransactionAICalls
+from workflow_adapters.built_in import BuiltInAdapters, BuiltInTransaction
 from workflow_adapters.clock import Clock, checked_clock
 from workflow_adapters.errors import UsageError
 from workflow_adapters.inputs.job_queue import JobQueueFairness, RetryBackoff
-from workflow_adapters.ports.adapters import Adapters, TransactionAdapters
+from workflow_adapters.options import Durability
 from workflow_adapters.queue_settings import QueueSettings
 from workflow_adapters.sql.ai_call_logger import SqlAICallLogger, insert_ai_calls
 from workflow_adapters.sql.operations import SqlOperations
@@ -30,7 +31,6 @@ from workflow_adapters.sqlite.database import ConnectedDatabase, Engine, SqliteD
 from workflow_adapters.sqlite.files import (
     DEFAULT_BUSY_TIMEOUT,
     DEFAULT_READERS,
-    Durability,
     checked_readers,
     checked_target,
     throwaway_directory,
@@ -71,7 +71,7 @@ class _SqlitePorts:
         self.operations = SqlOperations(database, shared.signal.changed)
 
     @asynccontextmanager
-    async def transaction(self) -> AsyncGenerator[TransactionAdapters]:
+    async def transaction(self) -> AsyncGenerator[BuiltInTransaction]:
         async with self._on(self._database.transaction()) as tx:
             yield tx
         # Whoever was woken inside of the block has looked before the commit.
@@ -102,13 +102,13 @@ class SqliteTransaction(_SqlitePorts):
 class SqliteAdapters(_SqlitePorts):
     """An open bundle."""
 
-    def bind(self, connection: object) -> AbstractAsyncContextManager[TransactionAdapters]:
+    def bind(self, connection: object) -> AbstractAsyncContextManager[BuiltInTransaction]:
         return self._on(open_bound(self._database.engine, connection))
 
     @asynccontextmanager
     async def bind_sqlalchemy(
         self, session_or_connection: AsyncSession | AsyncConnection
-    ) -> AsyncGenerator[TransactionAdapters]:
+    ) -> AsyncGenerator[BuiltInTransaction]:
         """`bind` on the aiosqlite connection that a SQLAlchemy session or connection uses.
 
         SQLAlchemy begins its transaction with its first statement, so one is run first. With sqlite3's own way of
@@ -140,7 +140,7 @@ async def open_sqlite(
     durability: Durability = "full",
     busy_timeout: timedelta = DEFAULT_BUSY_TIMEOUT,
     readers: int = DEFAULT_READERS,
-) -> AsyncGenerator[Adapters]:
+) -> AsyncGenerator[BuiltInAdapters]:
     """Open a bundle on a database file; without a path on a private one, migrated and gone at close.
 
     `clock` makes every stamp. `worker_id` is what claims are stamped with; without it the host's, once adopted.

@@ -9,12 +9,10 @@ from contextlib import asynccontextmanager
 from datetime import timedelta
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Final, Literal, TypeAlias, cast
+from typing import Final, cast
 
 from workflow_adapters.errors import ConfigurationError
 from workflow_adapters.sqlite.connection import Synchronous, Target, obtain, outlast
-
-Durability: TypeAlias = Literal["full", "normal"]
 
 DEFAULT_BUSY_TIMEOUT: Final = timedelta(seconds=5)
 DEFAULT_READERS: Final = 4
