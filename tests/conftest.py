@@ -1,7 +1,36 @@
 """What every test of this project runs under."""
 
+import os
+from collections.abc import Iterator
+
+import pytest
 from hypothesis import settings
 
 # A slow machine is no failure, and a failure elsewhere must be repeatable here from what was printed.
 settings.register_profile("project", deadline=None, print_blob=True)
 settings.load_profile("project")
+
+# Those of the servers themselves end sessions in every state.
+TESTS_OF_SERVERS = "tests/throwaway/"
+
+
+@pytest.fixture(scope="session", autouse=True)
+def no_connection_is_left_in_a_transaction() -> Iterator[None]:
+    """Whoever drops a throwaway Postgres database, as every test does that made one, has left no transaction open."""
+    from conformance.throwaway import ThrowawayError, ThrowawayServer
+    from tests.postgres.left_behind import IN_TRANSACTION, gone
+
+    drop = ThrowawayServer.drop_database
+
+    def look_and_drop(self: ThrowawayServer, dsn: str) -> None:
+        try:
+            if not os.environ.get("PYTEST_CURRENT_TEST", "").startswith(TESTS_OF_SERVERS):
+                self._databases._on(dsn, lambda connection: gone(connection, IN_TRANSACTION))
+        except ThrowawayError:
+            pass  # the database is gone already, or its server
+        finally:
+            drop(self, dsn)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(ThrowawayServer, "drop_database", look_and_drop)
+        yield

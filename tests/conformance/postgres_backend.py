@@ -16,6 +16,7 @@ import asyncpg
 from conformance.backend import Env, Fixture
 from conformance.throwaway import reset_database
 from tests.conformance.bundles import options_of
+from tests.postgres.left_behind import IN_TRANSACTION, gone
 from workflow_adapters.json_values import JsonValue
 from workflow_adapters.opening import open_postgres
 from workflow_adapters.ports.adapters import Adapters
@@ -60,6 +61,7 @@ async def open_on_postgres(env: Env) -> AsyncGenerator[Fixture[Adapters]]:
 
 def _fixture(adapters: Adapters, outside: asyncpg.Connection[asyncpg.Record]) -> Fixture[Adapters]:
     async def reset() -> None:
+        await gone(outside, IN_TRANSACTION)
         await reset_database(outside, keep=["public.wa_migrations", "public.wa_fairness_turns"])
 
     async def shift_clock(delta: timedelta) -> None:

@@ -6,20 +6,12 @@ import asyncio
 import os
 from collections.abc import Iterator
 
-import asyncpg
 import pytest
 
 from conformance.throwaway import ThrowawayServer, blocking_postgres
-from tests.postgres.support import migrated, query
+from tests.postgres.left_behind import IN_TRANSACTION_OR_OURS, gone_from
+from tests.postgres.support import migrated
 from tests.throwaway.support import server_or_skip
-
-# Of every connection that was opened while a test ran: none may be in a transaction, and ours must be gone.
-LEFT = """
-SELECT application_name, state, query
-FROM pg_stat_activity
-WHERE datname = current_database() AND pid <> pg_backend_pid()
-  AND (state LIKE 'idle in transaction%' OR application_name LIKE 'workflow_adapters%')
-"""
 
 
 @pytest.fixture(scope="session")
@@ -58,11 +50,5 @@ def other_server(request: pytest.FixtureRequest) -> Iterator[ThrowawayServer]:
 
 
 async def nothing_is_left(dsn: str) -> None:
-    left: list[asyncpg.Record] = []
-    for _ in range(100):
-        # A backend that was told to end does so a little later.
-        left = await query(dsn, LEFT)
-        if not left:
-            return
-        await asyncio.sleep(0.02)
-    raise AssertionError(f"left behind: {[tuple(row) for row in left]}")
+    """Of every connection that was opened while a test ran, none may be in a transaction, and ours must be gone."""
+    await gone_from(dsn, IN_TRANSACTION_OR_OURS)

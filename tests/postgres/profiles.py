@@ -21,6 +21,7 @@ from conformance.throwaway import reset_database
 from tests.conformance.bundles import options_of, specs_of
 from tests.conformance.postgres_backend import SHIFTED_CLOCK, USE_SHIFTED_CLOCK
 from tests.postgres.bouncer import running_bouncer
+from tests.postgres.left_behind import IN_TRANSACTION, gone
 from workflow_adapters.json_values import JsonValue
 from workflow_adapters.ports.adapters import Adapters
 from workflow_adapters.ports.ai_call_logger import SupportsListCalls
@@ -84,6 +85,7 @@ def _fixture(
     adapters: Adapters, outside: asyncpg.Connection[asyncpg.Record], keep: tuple[str, ...]
 ) -> Fixture[Adapters]:
     async def reset() -> None:
+        await gone(outside, IN_TRANSACTION)
         await reset_database(outside, keep=keep)
 
     async def shift_clock(delta: timedelta) -> None:

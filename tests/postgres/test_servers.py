@@ -34,16 +34,23 @@ def mortal() -> Iterator[ThrowawayServer]:
         yield server
 
 
+@pytest.fixture
+def mortal_dsn(mortal: ThrowawayServer) -> Iterator[str]:
+    with mortal.database() as dsn:
+        yield dsn
+
+
 def a_job(stage: str) -> EnqueueJobInput:
     return EnqueueJobInput(workflow_run_id="r", workflow_id="w", stage_id=stage)
 
 
 @pytest.mark.parametrize("how", ["stop", "kill"])
 @pytest.mark.parametrize("lent", [True, False], ids=["a caller's pool", "our own"])
-async def test_calls_work_again_once_the_server_is_back(mortal: ThrowawayServer, how: str, lent: bool) -> None:
-    dsn = mortal.create_database()
-    pool = asyncpg.create_pool(dsn, min_size=0, max_size=4)
-    async with pool, open_postgres(pool if lent else dsn, connect_timeout=timedelta(seconds=2)) as adapters:
+async def test_calls_work_again_once_the_server_is_back(
+    mortal: ThrowawayServer, mortal_dsn: str, how: str, lent: bool
+) -> None:
+    pool = asyncpg.create_pool(mortal_dsn, min_size=0, max_size=4)
+    async with pool, open_postgres(pool if lent else mortal_dsn, connect_timeout=timedelta(seconds=2)) as adapters:
         await adapters.migrate()
         run = await adapters.persistence.create_run(a_run())
         await adapters.job_queue.enqueue_parallel([a_job("s")])
@@ -138,7 +145,11 @@ async def test_workers_go_on_while_their_backends_are_ended(dsn: str) -> None:
 
 
 async def test_the_engine_on_other_versions(other_server: ThrowawayServer) -> None:
-    dsn = other_server.create_database()
+    with other_server.database() as dsn:
+        await the_engine_works(dsn)
+
+
+async def the_engine_works(dsn: str) -> None:
     async with open_postgres(dsn) as adapters:
         await adapters.migrate()
         await adapters.check_schema()
