@@ -150,6 +150,22 @@ async def test_an_error_of_ours_leaves_the_transaction_usable(dsn: str) -> None:
         assert await it.persistence.get_run_status(run.id) is Status.RUNNING
 
 
+@pytest.mark.parametrize("ending", ["COMMIT", "ROLLBACK"])
+@pytest.mark.parametrize("goes_on", [True, False])
+async def test_a_transaction_that_was_ended_by_its_connection_is_told(things: str, ending: str, goes_on: bool) -> None:
+    async def end(tx: TransactionDatabase) -> None:
+        await tx.write(run(put("a")), single=True)
+        await tx.session.connection.execute(ending)
+        if goes_on:
+            await tx.write(run(put("b")), single=True)
+
+    async with opened(things, max_connections=1) as it:
+        with pytest.raises(UsageError, match="ended by a COMMIT or ROLLBACK"):
+            await inside(it.database.transaction(), end)
+        await it.database.write(run(put("c")))
+    assert await ids(things) == (["a", "c"] if ending == "COMMIT" else ["c"])
+
+
 async def test_a_swallowed_database_error_does_not_pass_for_a_commit(things: str) -> None:
     async def swallow(tx: TransactionDatabase) -> None:
         await tx.write(run(put("a")), single=True)

@@ -29,12 +29,6 @@ class BoundSession(Session):
         super().__init__(engine, connection, limit=None)
         self.is_lost = False
 
-    @asynccontextmanager
-    async def turn(self) -> AsyncGenerator[None]:
-        async with super().turn():
-            self.require_transaction()
-            yield
-
     def require_transaction(self) -> None:
         """UsageError unless the caller's transaction is open."""
         if self.is_lost:

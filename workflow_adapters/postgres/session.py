@@ -15,6 +15,7 @@ from workflow_adapters.errors import (
     BackendError,
     BackendUnavailableError,
     TransactionConflictError,
+    UsageError,
     WorkflowAdapterError,
 )
 from workflow_adapters.postgres.connection import Connection, is_lost, to_the_end
@@ -26,6 +27,10 @@ from workflow_adapters.transaction_scope import Turn
 
 T = TypeVar("T")
 
+_ENDED: Final = (
+    "the transaction was ended by a COMMIT or ROLLBACK on its .connection, but it is the block's to end: leave the"
+    " block, or raise in it"
+)
 _UNDONE: Final = "an earlier statement of this block failed, so all of the block was rolled back"
 
 
@@ -54,6 +59,14 @@ class Session:
         """The driver's connection, for the caller's own statements."""
         self.handed_out = True
         return self._connection
+
+    def require_transaction(self) -> None:
+        """UsageError where whoever was given the connection has ended the transaction by it.
+
+        What follows would be stored at once, and a failure of the block would undo nothing of it.
+        """
+        if self.handed_out and not is_lost(self._connection) and not self._connection.is_in_transaction():
+            raise UsageError(_ENDED)
 
     async def run(self, operation: Operation[T]) -> T:
         """Run an operation; nothing of what it did is undone here if it fails."""
@@ -84,6 +97,7 @@ class Session:
         await self._turn.take()
         idle = time.monotonic() - self._used
         try:
+            self.require_transaction()
             yield
         except BaseException as error:
             if _may_cost_the_transaction(error) and (self.failure is None or sqlstate(error) != ABORTED):
