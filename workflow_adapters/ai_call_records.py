@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime
-from typing import Final, NamedTuple, Self
+from typing import Final, NamedTuple, Protocol, Self
 
 from workflow_adapters.ids import new_id
 from workflow_adapters.inputs.ai_call_logger import CreateAICallInput
@@ -35,6 +35,14 @@ class LoggedCall(NamedTuple):
     @property
     def row(self) -> AICallRecord:
         return _row(self.id, self.created_at, self.call, self.call.batch_id, self.call.request_id, self.metadata)
+
+
+class LoggedCalls(Protocol):
+    """Where log_call leaves its calls until they are written: of a bundle, or of one transaction."""
+
+    def log(self, call: CreateAICallInput) -> None: ...
+
+    async def flush(self) -> None: ...
 
 
 def batch_results(batch_id: str, results: Sequence[CreateAICallInput], now: datetime) -> list[AICallRecord]:

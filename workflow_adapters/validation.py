@@ -16,9 +16,9 @@ from enum import Enum
 from typing import TYPE_CHECKING, Any, Final, TypeAlias, TypeVar, cast
 
 from workflow_adapters.clock import truncate_to_ms
-from workflow_adapters.errors import InvalidValueError
+from workflow_adapters.errors import Entity, InvalidValueError, StaleVersionError
 from workflow_adapters.json_values import check_characters, shown
-from workflow_adapters.unset import UNSET
+from workflow_adapters.unset import UNSET, Unset
 
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance
@@ -213,6 +213,12 @@ def sequence(check: Check) -> Check:
         return tuple(_item(check, field, index, item) for index, item in enumerate(items))
 
     return check_sequence
+
+
+def check_version(entity: Entity, id: str, expected: int | Unset, actual: int) -> None:
+    """Raise StaleVersionError unless the version is the expected one, or none is expected."""
+    if not isinstance(expected, Unset) and expected != actual:
+        raise StaleVersionError(entity, id, expected, actual)
 
 
 def _item(check: Check, field: str, index: int, item: object) -> object:

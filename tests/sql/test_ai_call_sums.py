@@ -9,7 +9,7 @@ import pytest
 from tests.sql.sqlite_database import PlainDatabase, connect
 from tests.worked_examples.examples import START, call
 from workflow_adapters import ManualClock
-from workflow_adapters.sql.exact_decimals import total_of
+from workflow_adapters.exact_decimals import total_of
 
 pytestmark = pytest.mark.asyncio
 

@@ -8,14 +8,14 @@ from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
 from workflow_adapters.clock import Clock
-from workflow_adapters.errors import Entity, NotFoundError, StaleVersionError
+from workflow_adapters.errors import NotFoundError
 from workflow_adapters.inputs.runs import ServedDefinition, Serves
 from workflow_adapters.memory.rows import copied
 from workflow_adapters.memory.session import Session
 from workflow_adapters.memory.tables import Tables
 from workflow_adapters.payloads import is_served
 from workflow_adapters.records.runs import WorkflowRunRecord
-from workflow_adapters.unset import UNSET, Unset
+from workflow_adapters.unset import UNSET
 
 _FIRST: Final = datetime.min.replace(tzinfo=UTC)
 _LAST: Final = datetime.max.replace(microsecond=999_000, tzinfo=UTC)
@@ -38,11 +38,6 @@ def given(patch: Any) -> dict[str, Any]:
     """The columns that a patch writes, JSON copied."""
     values = {field.name: getattr(patch, field.name) for field in fields(patch)}
     return {name: copied(value) for name, value in values.items() if value is not UNSET and name != "expected_version"}
-
-
-def check_version(entity: Entity, id: str, expected: int | Unset, actual: int) -> None:
-    if not isinstance(expected, Unset) and expected != actual:
-        raise StaleVersionError(entity, id, expected, actual)
 
 
 def served(serves: Serves) -> Sequence[ServedDefinition] | None:

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from decimal import MAX_EMAX, MIN_EMIN, Context, Decimal, Inexact
-from typing import Final, Protocol
+from collections.abc import Sequence
 
-from workflow_adapters.ai_call_records import batch_results
+from workflow_adapters.ai_call_records import LoggedCalls, batch_results
 from workflow_adapters.arguments import enforces
+from workflow_adapters.exact_decimals import total_of
 from workflow_adapters.inputs.ai_call_logger import CreateAICallInput
 from workflow_adapters.memory.adapter import MemoryAdapter
 from workflow_adapters.memory.rows import detached
@@ -15,17 +14,6 @@ from workflow_adapters.memory.session import Session
 from workflow_adapters.memory.tables import Tables
 from workflow_adapters.ports.ai_call_logger import AICallLogger, SupportsFlush, SupportsListCalls
 from workflow_adapters.records.ai_call_logger import AICallRecord, AIHelperStats, ModelStats
-
-# The shortest forms of doubles lie between 1e-324 and 1e309: sums of them never need as many digits as this.
-_EXACT: Final = Context(prec=1000, Emin=MIN_EMIN, Emax=MAX_EMAX, traps=[Inexact])
-
-
-class LoggedCalls(Protocol):
-    """Where log_call puts its calls: the buffer of a bundle, or the calls of a transaction."""
-
-    def log(self, call: CreateAICallInput) -> None: ...
-
-    async def flush(self) -> None: ...
 
 
 @enforces(AICallLogger, SupportsListCalls, SupportsFlush)
@@ -51,7 +39,7 @@ class MemoryAICallLogger(MemoryAdapter):
                 total_calls=len(calls),
                 total_input_tokens=sum(call.input_tokens for call in calls),
                 total_output_tokens=sum(call.output_tokens for call in calls),
-                total_cost=_decimal_sum(call.cost for call in calls),
+                total_cost=total_of(call.cost for call in calls),
                 per_model={model: _model_stats(model_calls) for model, model_calls in sorted(by_model.items())},
             )
 
@@ -88,13 +76,5 @@ def _model_stats(calls: Sequence[AICallRecord]) -> ModelStats:
         calls=len(calls),
         input_tokens=sum(call.input_tokens for call in calls),
         output_tokens=sum(call.output_tokens for call in calls),
-        cost=_decimal_sum(call.cost for call in calls),
+        cost=total_of(call.cost for call in calls),
     )
-
-
-def _decimal_sum(costs: Iterable[float]) -> float:
-    """The sum of the shortest decimal forms, exact until it is turned into a float: 0.1 + 0.2 is 0.3."""
-    total = Decimal(0)
-    for cost in costs:
-        total = _EXACT.add(total, Decimal(repr(cost)))
-    return float(total)

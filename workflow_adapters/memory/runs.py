@@ -11,12 +11,13 @@ from workflow_adapters.arguments import enforces
 from workflow_adapters.errors import AlreadyExistsError, NotFoundError
 from workflow_adapters.ids import new_id
 from workflow_adapters.inputs.runs import CreateRunInput, Serves, UpdateRunInput
-from workflow_adapters.memory.adapter import MemoryAdapter, check_version, given, serves_run
+from workflow_adapters.memory.adapter import MemoryAdapter, given, serves_run
 from workflow_adapters.memory.rows import copied, detached
 from workflow_adapters.memory.stages import remove_stage
 from workflow_adapters.ports.runs import Runs
 from workflow_adapters.records.runs import PurgeableRun, WorkflowRunRecord
 from workflow_adapters.records.status import Status
+from workflow_adapters.validation import check_version
 
 
 @enforces(Runs)

@@ -11,13 +11,14 @@ from workflow_adapters.errors import AlreadyExistsError, NotFoundError
 from workflow_adapters.ids import new_id
 from workflow_adapters.inputs.runs import Serves
 from workflow_adapters.inputs.stages import CreateStageInput, UpdateStageInput, UpsertStageInput
-from workflow_adapters.memory.adapter import MemoryAdapter, check_version, given, require_run, serves_run
+from workflow_adapters.memory.adapter import MemoryAdapter, given, require_run, serves_run
 from workflow_adapters.memory.rows import copied, detached
 from workflow_adapters.memory.tables import Tables
 from workflow_adapters.ports.stages import Order, Stages
 from workflow_adapters.records.stages import WorkflowStageRecord
 from workflow_adapters.records.status import Status
 from workflow_adapters.unset import Unset
+from workflow_adapters.validation import check_version
 
 
 @enforces(Stages)

@@ -3,27 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Protocol
 
-from workflow_adapters.ai_call_records import batch_results
+from workflow_adapters.ai_call_records import LoggedCalls, batch_results
 from workflow_adapters.arguments import enforces
+from workflow_adapters.exact_decimals import total_of
 from workflow_adapters.inputs.ai_call_logger import CreateAICallInput
 from workflow_adapters.ports.ai_call_logger import AICallLogger, SupportsListCalls
 from workflow_adapters.records.ai_call_logger import AICallRecord, AIHelperStats, ModelStats
 from workflow_adapters.sql.conditions import Conditions
 from workflow_adapters.sql.database import Database, SqlPort
-from workflow_adapters.sql.exact_decimals import total_of
 from workflow_adapters.sql.results import every
 from workflow_adapters.sql.statement import Operation, Row, Statement
 from workflow_adapters.sql.tables import AI_CALL
-
-
-class LoggedCalls(Protocol):
-    """Where log_call leaves its calls until they are written: of a bundle, or of one transaction."""
-
-    def log(self, call: CreateAICallInput) -> None: ...
-
-    async def flush(self) -> None: ...
 
 
 @enforces(AICallLogger, SupportsListCalls)

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from typing import Final, TypeVar
 
-from workflow_adapters.errors import BackendBusyError, Entity, NotFoundError, StaleVersionError
+from workflow_adapters.errors import BackendBusyError, Entity, NotFoundError
 from workflow_adapters.sql.mapping import RecordMapping
 from workflow_adapters.sql.statement import Operation, Row, Statement
 from workflow_adapters.unset import UNSET, Unset
+from workflow_adapters.validation import check_version
 
 R = TypeVar("R")
 
@@ -56,12 +57,6 @@ def versioned_update(
             raise NotFoundError(entity, id)
         check_version(entity, id, expected, int(rows[0][0] or 0))
     raise lost_race(f"the {entity} {id!r}")
-
-
-def check_version(entity: Entity, id: str, expected: int | Unset, actual: int) -> None:
-    """Raise StaleVersionError unless the version is the expected one, or none is expected."""
-    if not isinstance(expected, Unset) and expected != actual:
-        raise StaleVersionError(entity, id, expected, actual)
 
 
 def insert_under_parents(insert: Statement, run_ids: Collection[str], stage_ids: Collection[str]) -> Operation[Row]:

@@ -17,11 +17,11 @@ from workflow_adapters.sql.columns import json_argument
 from workflow_adapters.sql.conditions import Conditions
 from workflow_adapters.sql.database import SqlPort
 from workflow_adapters.sql.mapping import set_list
-from workflow_adapters.sql.results import ATTEMPTS, check_version, every, first, given, lost_race, versioned_update
+from workflow_adapters.sql.results import ATTEMPTS, every, first, given, lost_race, versioned_update
 from workflow_adapters.sql.statement import Argument, Operation, Statement
 from workflow_adapters.sql.tables import STAGE
 from workflow_adapters.unset import UNSET, Unset
-from workflow_adapters.validation import INT32_MAX
+from workflow_adapters.validation import INT32_MAX, check_version
 
 _CREATE_ARGUMENTS: Final = 12
 

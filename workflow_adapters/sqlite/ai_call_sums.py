@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from decimal import Decimal
 from typing import Final
 
+from workflow_adapters.exact_decimals import add_exactly
 from workflow_adapters.sql.conditions import Conditions
-from workflow_adapters.sql.exact_decimals import add_exactly
 from workflow_adapters.sql.statement import Operation, Row, Statement
 
 _PAGE: Final = 1000

@@ -20,13 +20,12 @@ from workflow_adapters.sqlite.connection import outlast
 from workflow_adapters.sqlite.database import ConnectedDatabase, Engine
 from workflow_adapters.sqlite.dialect import SqliteDialect
 from workflow_adapters.sqlite.errors import is_wrong_statement, translated, undone
-from workflow_adapters.sqlite.execution import STYLE, plain_rows
+from workflow_adapters.sqlite.execution import OPERATION_SAVEPOINT, STYLE, plain_rows
 from workflow_adapters.transaction_scope import TransactionScope
 
 T = TypeVar("T")
 
 _DIALECT: Final = SqliteDialect(own_functions=False)
-_OPERATION_SAVEPOINT: Final = "wa_operation"
 
 
 @dataclass(slots=True)
@@ -114,13 +113,13 @@ class BoundDatabase(ConnectedDatabase):
             )
 
     async def _perform_in_savepoint(self, operation: Callable[[], Operation[T]]) -> T:
-        await self._execute(f"SAVEPOINT {_OPERATION_SAVEPOINT}")
+        await self._execute(f"SAVEPOINT {OPERATION_SAVEPOINT}")
         try:
             answer = await self._perform(operation)
         except BaseException:
-            await self._undo(_OPERATION_SAVEPOINT)
+            await self._undo(OPERATION_SAVEPOINT)
             raise
-        await self._execute(f"RELEASE {_OPERATION_SAVEPOINT}")
+        await self._execute(f"RELEASE {OPERATION_SAVEPOINT}")
         return answer
 
     async def _perform(self, operation: Callable[[], Operation[T]]) -> T:

@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from workflow_adapters.errors import BackendBusyError
+from workflow_adapters.errors import BackendBusyError, UsageError
 from workflow_adapters.sql.statement import Operation
 
 
@@ -114,3 +114,7 @@ class Line:
                 return
             late = BackendBusyError(f"{self._what} could not be had in time; nothing was written")
             waiting.waiter.set_exception(late)
+
+
+def bundle_closed() -> UsageError:
+    return UsageError("this bundle is closed; open a new one")

@@ -19,7 +19,7 @@ T = TypeVar("T")
 
 STYLE: Final = SqliteStyle()
 
-_OPERATION_SAVEPOINT: Final = "wa_operation"
+OPERATION_SAVEPOINT: Final = "wa_operation"
 
 
 def perform(
@@ -57,13 +57,13 @@ def perform_within(
     """
     if single:
         return perform(connection, operation, patience)
-    open_savepoint(connection, _OPERATION_SAVEPOINT)
+    open_savepoint(connection, OPERATION_SAVEPOINT)
     try:
         answer = perform(connection, operation, patience)
     except BaseException:
-        undo_savepoint(connection, _OPERATION_SAVEPOINT)
+        undo_savepoint(connection, OPERATION_SAVEPOINT)
         raise
-    release_savepoint(connection, _OPERATION_SAVEPOINT)
+    release_savepoint(connection, OPERATION_SAVEPOINT)
     return answer
 
 

@@ -6,7 +6,7 @@ import sqlite3
 from decimal import Decimal
 from typing import Any, Final
 
-from workflow_adapters.sql.exact_decimals import add_exactly
+from workflow_adapters.exact_decimals import add_exactly
 
 EXACT_SUM: Final = "wa_exact_sum"
 

@@ -8,8 +8,8 @@ from typing import Any
 
 import aiosqlite
 
-from workflow_adapters.errors import UsageError, WorkflowAdapterError
-from workflow_adapters.sqlite.calls import Call, Line
+from workflow_adapters.errors import WorkflowAdapterError
+from workflow_adapters.sqlite.calls import Call, Line, bundle_closed
 from workflow_adapters.sqlite.connection import SqliteConnection, Target, close_connection, open_connection, start
 from workflow_adapters.sqlite.execution import perform
 from workflow_adapters.sqlite.patience import Patience
@@ -35,7 +35,7 @@ class Readers:
     async def close(self) -> None:
         """Send away who waits, let the calls in flight end, close."""
         self._closed = True
-        self._line.send_away(_closed)
+        self._line.send_away(bundle_closed)
         for connection in (*self._idle, *self._busy):
             await close_connection(connection)
         self._idle.clear()
@@ -90,7 +90,3 @@ class Readers:
 def _read(opened: SqliteConnection, call: Call, patience: Patience) -> Any:
     opened.file.require()
     return perform(opened, call.operation, patience)
-
-
-def _closed() -> UsageError:
-    return UsageError("this bundle is closed; open a new one")

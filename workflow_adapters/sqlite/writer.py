@@ -12,8 +12,8 @@ from typing import Any, Final
 import aiosqlite
 import anyio
 
-from workflow_adapters.errors import BackendUnavailableError, UsageError
-from workflow_adapters.sqlite.calls import Call, Line, Waiting
+from workflow_adapters.errors import BackendUnavailableError
+from workflow_adapters.sqlite.calls import Call, Line, Waiting, bundle_closed
 from workflow_adapters.sqlite.connection import Target, close_connection, open_connection, start
 from workflow_adapters.sqlite.grouping import run_group
 from workflow_adapters.sqlite.patience import Patience
@@ -45,7 +45,7 @@ class Writer:
     async def close(self) -> None:
         """Send away who waits, let the group in flight end, close. A transaction that is open is rolled back."""
         self._closed = True
-        self._line.send_away(_closed)
+        self._line.send_away(bundle_closed)
         if self._patience is not None:
             self._patience.end()
         async with self._opening:
@@ -80,7 +80,7 @@ class Writer:
         """The first connection, or a new one in place of one that was left in an unknown state."""
         async with self._opening:
             if self._closed:
-                raise _closed()
+                raise bundle_closed()
             if self._discarded is not None:
                 discarded, self._discarded = self._discarded, None
                 await close_connection(discarded)
@@ -144,10 +144,6 @@ class Writer:
             unknown = True  # it has been closed
         if unknown and connection is self._connection:
             self._connection, self._discarded = None, connection
-
-
-def _closed() -> UsageError:
-    return UsageError("this bundle is closed; open a new one")
 
 
 def _lost() -> BackendUnavailableError:

@@ -15,9 +15,9 @@ def add_exactly(total: Decimal, value: float | str) -> Decimal:
     return _EXACT.add(total, Decimal(value if isinstance(value, str) else repr(value)))
 
 
-def total_of(sums: Iterable[str]) -> float:
-    """One float for several sums given as text; it is rounded only here."""
+def total_of(values: Iterable[float | str]) -> float:
+    """One float for doubles, or for the texts of sums; it is rounded only here, so that 0.1 + 0.2 is 0.3."""
     total = Decimal(0)
-    for part in sums:
-        total = add_exactly(total, part)
+    for value in values:
+        total = add_exactly(total, value)
     return float(total)
