@@ -66,14 +66,24 @@ class PostgresSettings:
     """How long a call waits for a free connection before it is a BackendBusyError."""
 
     connect_timeout: timedelta = timedelta(seconds=10)
+    """How long opening a connection may take before it is a BackendUnavailableError."""
+
     statement_timeout: timedelta = timedelta(seconds=30)
+    """How long one statement may take, waits for locks included, before it is a BackendBusyError. The server keeps it;
+    where no answer comes, the client gives up some 5 s later: a write outside of a transaction, or a COMMIT, is an
+    OutcomeUnknownError then. With `pgbouncer`, and on a pool that was handed in, the client alone keeps it."""
+
     idle_in_transaction_timeout: timedelta = timedelta(minutes=1)
+    """How long a transaction may wait for its next statement before the server ends it, which the next call in it is
+    told by a BackendUnavailableError. Nothing keeps it with `pgbouncer`, or on a pool that was handed in."""
 
     close_timeout: timedelta = timedelta(seconds=10)
     """How long leaving the bundle waits for calls still running."""
 
     migrate_timeout: timedelta = timedelta(minutes=5)
-    """How long `migrate()` waits for another process that is migrating."""
+    """How long `migrate()` waits for another process that is migrating, how long it tries again to get the lock of a
+    table, and how long each of its statements may take, such as the building of an index: each of these anew, and each
+    is a BackendBusyError."""
 
     connect: Mapping[str, Any] = field(default_factory=dict[str, Any], repr=False)
     """Further arguments of `asyncpg.connect`: TLS, hosts, a password that is a function, and so on."""
