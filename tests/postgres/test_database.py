@@ -222,6 +222,29 @@ async def test_what_a_caller_leaves_in_the_session_is_not_the_next_ones(dsn: str
         assert await it.database.read(left) == [("workflow_adapters", 0, 0)]
 
 
+async def test_a_codec_or_callback_of_a_caller_is_not_the_next_ones(things: str) -> None:
+    heard: list[object] = []
+
+    async def upper_case(connection: Any) -> None:
+        await connection.set_type_codec("text", schema="pg_catalog", encoder=str.upper, decoder=str.upper)
+
+    async def listen(connection: Any) -> None:
+        await connection.add_listener("mine", lambda *args: heard.append(args))
+
+    async def watch(connection: Any) -> None:
+        connection.add_query_logger(heard.append)
+
+    async with opened(things, max_connections=1) as it:
+        for alter in (upper_case, listen, watch):
+            async with it.database.transaction() as tx:
+                await alter(tx.session.connection)
+            heard.clear()
+            await it.database.write(run(put("a")), single=True)
+            assert await it.database.read(run("SELECT id FROM things")) == [("a",)]
+            await it.database.write(run("DELETE FROM things"), single=True)
+    assert heard == []
+
+
 async def test_concurrent_calls_on_one_transaction_take_turns(dsn: str) -> None:
     async with opened(dsn) as it:
         async with it.persistence.transaction() as tx:

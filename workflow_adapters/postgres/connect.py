@@ -18,6 +18,7 @@ from workflow_adapters.postgres.connection import Connection, to_the_end
 from workflow_adapters.postgres.dsn import check_dsn
 from workflow_adapters.postgres.errors import connecting_failed
 from workflow_adapters.postgres.options import PostgresSettings
+from workflow_adapters.postgres.own_connection import OwnConnection
 
 # Statements are few, but a patch makes one for every set of fields that is ever written together.
 _CACHED_STATEMENTS: Final = 512
@@ -62,6 +63,7 @@ class Connector:
             "timeout": settings.connect_timeout.total_seconds(),
             "statement_cache_size": 0 if settings.pgbouncer else _CACHED_STATEMENTS,
             "max_cacheable_statement_size": 0,
+            "connection_class": OwnConnection,
             **self._target,
             **settings.connect,
             "server_settings": self._server_settings(purpose),

@@ -8,6 +8,7 @@ from typing import Final
 from workflow_adapters.postgres.connection import Connection, Transaction, discard, is_lost
 from workflow_adapters.postgres.engine import Engine
 from workflow_adapters.postgres.errors import InFlight, translated, was_never_sent
+from workflow_adapters.postgres.own_connection import OwnConnection
 from workflow_adapters.postgres.pool_port import Pool
 from workflow_adapters.postgres.session import Session
 
@@ -78,6 +79,9 @@ class OwnTransaction:
     async def _forget_callers_settings(self) -> None:
         """Whoever had the connection may have left settings, locks or a LISTEN in its session. We leave nothing."""
         if not self.session.handed_out or is_lost(self._connection):
+            return
+        if isinstance(self._connection, OwnConnection) and self._connection.is_altered:
+            discard(self._connection)
             return
         try:
             await self._connection.reset(timeout=self._pool.limit)
