@@ -27,15 +27,21 @@ class Instance:
         self._spec = spec
         self._env = env
         self._error: BaseException | None = None
+        self._has_yielded = False
         self._opened = anyio.Event()
         self._leave = anyio.Event()
         self._left = anyio.Event()
 
-    async def open(self, tasks: TaskGroup) -> None:
+    def start(self, tasks: TaskGroup) -> None:
+        """Begin to enter the factory; `close` must follow, however far that comes."""
         tasks.start_soon(self._keep, name=f"{OWN}{self._spec.name}")
+
+    async def ready(self) -> Fixture[Any]:
+        """What the factory has yielded; FixtureError when it raised instead."""
         await self._opened.wait()
-        if self._error is not None:
+        if not self._has_yielded:
             raise FixtureError(f"the factory raised {_told(self._error)}") from self._error
+        return self.fixture
 
     async def close(self) -> None:
         """Leave the factory; FixtureError when that raises or does not end."""
@@ -44,12 +50,12 @@ class Instance:
             await self._left.wait()
         if not self._left.is_set():
             raise FixtureError(f"leaving the factory has not ended within {_CLOSE_SECONDS:g} s")
-        if self._error is not None:
+        if self._has_yielded and self._error is not None:
             raise FixtureError(f"leaving the factory raised {_told(self._error)}") from self._error
 
     def ended_by_itself(self) -> str | None:
         """Why the factory's context is over though nobody asked for that, or None while it lasts."""
-        if not self._left.is_set() or self._leave.is_set():
+        if not self._has_yielded or not self._left.is_set() or self._leave.is_set():
             return None
         return "it ended" if self._error is None else _told(self._error)
 
@@ -57,6 +63,7 @@ class Instance:
         try:
             async with self._spec.factory(self._env) as yielded:
                 self.fixture = fixture_of(yielded)
+                self._has_yielded = True
                 self._opened.set()
                 await self._leave.wait()
         except BaseException as error:
@@ -68,5 +75,5 @@ class Instance:
             self._opened.set()
 
 
-def _told(error: BaseException) -> str:
+def _told(error: BaseException | None) -> str:
     return f"{type(error).__name__}: {error}" if str(error) else type(error).__name__

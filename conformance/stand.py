@@ -41,9 +41,10 @@ class Stand:
     async def instance(self, number: int) -> Fixture[Any]:
         while len(self._instances) <= number:
             opening = Instance(self.spec, self._env(_letter(len(self._instances))))
-            await opening.open(self._tasks)
+            opening.start(self._tasks)
+            # Known before it is open: the clause's time limit may come first, and it must be closed all the same.
             self._instances.append(opening)
-        return self._instances[number].fixture
+        return await self._instances[number].ready()
 
     async def reset(self) -> bool:
         """Empty the store; False when the fixture has no way to."""

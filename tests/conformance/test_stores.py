@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from dataclasses import replace
@@ -82,6 +83,25 @@ def test_an_adapter_whose_context_ends_by_itself_fails() -> None:
 
     result = judged(spec_of(dying))["SL-CLAIM-01"]
     assert result.outcome is Outcome.FAIL
+
+
+def test_an_adapter_that_opens_too_late_for_its_clause_is_closed_too() -> None:
+    opened: list[str] = []
+
+    @asynccontextmanager
+    async def slow(env: Env) -> AsyncGenerator[Fixture[PocketLedger]]:
+        opened.append(env.instance)
+        with socket.socket():  # what a database's adapter would hold
+            if env.instance == "B":
+                await anyio.sleep(3)  # the clause has two seconds
+            async with pocket_with_reset(env) as fixture:
+                yield fixture
+
+    with session(spec_of(slow)) as tried:
+        assert tried.check("SL-CLAIM-02").outcome is Outcome.FAIL
+        assert tried.check("SL-LIST-01").outcome is Outcome.PASS
+        assert tried.close() == ""
+    assert opened.count("B") == 1
 
 
 def test_reset_is_called_between_clauses_on_one_and_the_same_adapter() -> None:
