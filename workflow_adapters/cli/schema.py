@@ -10,6 +10,7 @@ from workflow_adapters.cli.options import Json, Schema, Url, fail, on_adapters
 from workflow_adapters.cli.output import console, print_json
 from workflow_adapters.errors import SchemaError
 from workflow_adapters.ports.adapters import Adapters
+from workflow_adapters.wording import counted
 
 
 def migrate(
@@ -30,9 +31,8 @@ def migrate(
         # Each ends with a semicolon, so that the plan can be piped into the database's own shell.
         typer.echo("\n\n".join(f"{statement.rstrip(';')};" for statement in statements) or "-- nothing to do")
     else:
-        console.print(
-            f"the schema is current ({len(statements)} statements ran)" if statements else "the schema is current"
-        )
+        ran = f" ({counted(len(statements), 'statement')} ran)" if statements else ""
+        console.print(f"the schema is current{ran}")
 
 
 def check(url: Url = None, schema: Schema = None, as_json: Json = False) -> None:

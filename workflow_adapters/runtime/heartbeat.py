@@ -17,6 +17,7 @@ from workflow_adapters.runtime.leases import HeldLeases, Lease
 from workflow_adapters.runtime.observation import Event, Observation
 from workflow_adapters.runtime.task_groups import open_task_group
 from workflow_adapters.runtime.trouble import TROUBLE
+from workflow_adapters.wording import counted
 
 QueueFactory = Callable[[], AbstractAsyncContextManager[JobQueue]]
 """Opens the same queue a second time, for the heartbeat thread's own event loop."""
@@ -37,7 +38,7 @@ async def beat(queue: JobQueue, leases: HeldLeases, timeout: float, observation:
     except TROUBLE as error:
         observation.note(
             Event.HEARTBEAT_FAILED,
-            f"a heartbeat of {len(held)} leases failed: {error!r}",
+            f"a heartbeat of {counted(len(held), 'lease')} failed: {error!r}",
             error=repr(error),
             leases=len(held),
         )

@@ -16,6 +16,7 @@ from workflow_adapters.runtime.backoff import Backoff
 from workflow_adapters.runtime.event_loop import current_asyncio_task
 from workflow_adapters.runtime.observation import Event, Observation, describe
 from workflow_adapters.runtime.trouble import TROUBLE
+from workflow_adapters.wording import counted
 
 Published = Callable[[OutboxRecord], Awaitable[None]]
 
@@ -143,7 +144,7 @@ class Emission:
                 self._retries.failed(event.workflow_run_id)
                 self._observation.note(
                     Event.EVENT_RETRIED,
-                    f"{_name(event)} failed {count} times: {error}",
+                    f"{_name(event)} failed {counted(count, 'time')}: {error}",
                     event_id=event.id,
                     error=error,
                     retry_count=count,
@@ -154,7 +155,7 @@ class Emission:
             return True  # purged meanwhile: nobody waits for it
         self._observation.note(
             Event.EVENT_DEAD,
-            f"{_name(event)} is a dead letter after {count} failures: {error}",
+            f"{_name(event)} is a dead letter after {counted(count, 'failure')}: {error}",
             event_id=event.id,
             error=error,
         )

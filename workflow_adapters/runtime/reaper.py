@@ -10,6 +10,7 @@ from workflow_adapters.inputs.job_queue import DEFAULT_STALE_AFTER
 from workflow_adapters.ports.job_queue import JobQueue, SupportsAbsoluteLease
 from workflow_adapters.runtime.loop import Loop
 from workflow_adapters.runtime.observation import Event, Observation
+from workflow_adapters.wording import counted
 
 CALL_TIMEOUT = 60
 """Seconds that one sweep may take, so that a stalled query can not stop the loop unnoticed."""
@@ -42,10 +43,12 @@ class Reaper(Loop):
         with anyio.fail_after(CALL_TIMEOUT):
             released = await self._queue.release_stale_jobs(self._stale_after, self._fail_spent)
         if released:
-            self.observation.note(Event.JOBS_RELEASED, f"{released} jobs lost their worker", jobs=released)
+            self.observation.note(
+                Event.JOBS_RELEASED, f"released {counted(released, 'job')} of lost workers", jobs=released
+            )
         if self._absolute_timeout is not None and isinstance(self._queue, SupportsAbsoluteLease):
             with anyio.fail_after(CALL_TIMEOUT):
                 expired = await self._queue.expire_runaway_jobs(self._absolute_timeout)
             if expired:
-                self.observation.note(Event.JOBS_EXPIRED, f"{expired} jobs ran for too long", jobs=expired)
+                self.observation.note(Event.JOBS_EXPIRED, f"{counted(expired, 'job')} ran for too long", jobs=expired)
         return False

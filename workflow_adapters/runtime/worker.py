@@ -21,6 +21,7 @@ from workflow_adapters.runtime.observation import Event, Observation
 from workflow_adapters.runtime.outcomes import Handler
 from workflow_adapters.runtime.settings import WorkerOptions, WorkerSettings
 from workflow_adapters.runtime.task_groups import open_task_group
+from workflow_adapters.wording import counted
 
 CANCELLED = float("-inf")
 """What anyio gives as the deadline of a cancelled scope."""
@@ -172,7 +173,9 @@ class Worker:
 
     async def _drain(self, draining: anyio.Event) -> None:
         self.observation.note(
-            Event.WORKER_STOPPING, f"stops claiming; {len(self._running)} jobs run", running=len(self._running)
+            Event.WORKER_STOPPING,
+            f"stops claiming; {counted(len(self._running), 'job')} running",
+            running=len(self._running),
         )
         # The time that a claim in flight took, and its return, is a part of it.
         with anyio.CancelScope(deadline=self._drain_until):
