@@ -10,8 +10,8 @@ from workflow_adapters.postgres.database import PostgresDatabase
 from workflow_adapters.postgres.detect import PostgresFacts
 from workflow_adapters.postgres.job_port import PostgresQueueSettings
 from workflow_adapters.postgres.job_queue import PostgresJobQueue
-from workflow_adapters.postgres.outbox import OutboxTurns
 from workflow_adapters.postgres.workflow_persistence import PostgresWorkflowPersistence
+from workflow_adapters.sql.outbox_rotation import OutboxRotation
 from workflow_adapters.sql.statement import Statement
 
 
@@ -40,7 +40,7 @@ def statement_of(call: Callable[[PostgresJobQueue], Awaitable[object]]) -> State
 
 
 def outbox_statement_of(call: Callable[[PostgresWorkflowPersistence], Awaitable[object]]) -> Statement:
-    return _recorded(call(PostgresWorkflowPersistence(cast("PostgresDatabase", Recorder()), OutboxTurns())))
+    return _recorded(call(PostgresWorkflowPersistence(cast("PostgresDatabase", Recorder()), OutboxRotation())))
 
 
 def _recorded(called: Awaitable[object]) -> Statement:

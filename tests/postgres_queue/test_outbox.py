@@ -15,8 +15,8 @@ import pytest
 from tests.postgres_queue.support import deadlocks
 from workflow_adapters import CreateOutboxEventInput, ManualClock
 from workflow_adapters.postgres.bundle import PostgresAdapters, open_postgres
-from workflow_adapters.postgres.outbox import OutboxTurns
 from workflow_adapters.records.outbox import OutboxRecord
+from workflow_adapters.sql.outbox_rotation import OutboxRotation
 
 pytestmark = pytest.mark.asyncio
 
@@ -244,10 +244,10 @@ async def test_turns_begin_after_the_run_that_was_served_last(owned: bool) -> No
             id="", workflow_run_id=run, sequence=sequence, event_type="", payload=None, causation_id="", **given
         )
 
-    turns = OutboxTurns(last_run="m" if owned else "")
-    turns.served([])
-    assert turns.last_run == ("m" if owned else "")
-    turns.served([record("a", 1), record("b", 1), record("z", 1)])
-    assert turns.last_run == ("b" if owned else "z")
-    turns.served([record("a", 1), record("a", 2), record("z", 1)])
-    assert turns.last_run == "a"
+    rotation = OutboxRotation(last_run="m" if owned else "")
+    rotation.served([])
+    assert rotation.last_run == ("m" if owned else "")
+    rotation.served([record("a", 1), record("b", 1), record("z", 1)])
+    assert rotation.last_run == ("b" if owned else "z")
+    rotation.served([record("a", 1), record("a", 2), record("z", 1)])
+    assert rotation.last_run == "a"

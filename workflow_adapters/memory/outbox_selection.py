@@ -6,7 +6,7 @@ from bisect import bisect_right
 from datetime import datetime
 
 from workflow_adapters.memory.rows import OutboxRow
-from workflow_adapters.memory.session import Rotation
+from workflow_adapters.memory.session import OutboxRotation
 from workflow_adapters.memory.tables import Tables
 
 
@@ -15,7 +15,7 @@ def is_leased(row: OutboxRow, now: datetime) -> bool:
     return row.lease_expires_at is not None and row.lease_expires_at > now
 
 
-def select_events(tables: Tables, rotation: Rotation, now: datetime, limit: int) -> list[OutboxRow]:
+def select_events(tables: Tables, rotation: OutboxRotation, now: datetime, limit: int) -> list[OutboxRow]:
     """At most `limit` events, in the order of their selection, and move the rotation on.
 
     The unpublished events of a run in their order are what may be handed out: everything before them is published or

@@ -23,7 +23,7 @@ from workflow_adapters.validation import instant
 
 
 @dataclass(slots=True)
-class Rotation:
+class OutboxRotation:
     """The run whose event was handed out last: the next selection starts after it."""
 
     last_run: str = ""
@@ -37,7 +37,7 @@ class Home:
     clock: Clock
     busy_timeout: timedelta
     lifecycle: Lifecycle = field(default_factory=lambda: Lifecycle("this bundle"))
-    rotation: Rotation = field(default_factory=Rotation)
+    rotation: OutboxRotation = field(default_factory=OutboxRotation)
 
 
 class Session(Protocol):

@@ -28,12 +28,12 @@ from workflow_adapters.postgres.job_port import PostgresQueueSettings
 from workflow_adapters.postgres.job_queue import PostgresJobQueue
 from workflow_adapters.postgres.migrate import POOLED, Migrator, translating
 from workflow_adapters.postgres.options import PostgresSettings
-from workflow_adapters.postgres.outbox import OutboxTurns
 from workflow_adapters.postgres.pool_port import PoolStats
 from workflow_adapters.postgres.workflow_persistence import PostgresWorkflowPersistence
 from workflow_adapters.records.ai_call_logger import AICallRecord
 from workflow_adapters.sql.ai_call_logger import SqlAICallLogger, insert_ai_calls
 from workflow_adapters.sql.operations import SqlOperations
+from workflow_adapters.sql.outbox_rotation import OutboxRotation
 from workflow_adapters.sql.step_ledger import SqlStepLedger
 from workflow_adapters.worker_id import WorkerId
 
@@ -48,7 +48,7 @@ class _Shared:
     home: Home
     signals: JobSignals
     queue: PostgresQueueSettings
-    turns: OutboxTurns
+    rotation: OutboxRotation
 
 
 class _PostgresPorts:
@@ -58,7 +58,7 @@ class _PostgresPorts:
         self._database = database
         self._shared = shared
         self._calls = calls
-        self.persistence = PostgresWorkflowPersistence(database, shared.turns)
+        self.persistence = PostgresWorkflowPersistence(database, shared.rotation)
         self.job_queue = PostgresJobQueue(database, shared.queue)
         self.step_ledger = SqlStepLedger(database)
         self.ai_call_logger = SqlAICallLogger(database, calls)
@@ -159,7 +159,7 @@ async def open_postgres(
         )
         buffer = AICallBuffer(partial(insert_ai_calls, database), settings.clock)
         async with buffer.running():
-            yield PostgresAdapters(database, _Shared(home, signals, queue, OutboxTurns()), buffer)
+            yield PostgresAdapters(database, _Shared(home, signals, queue, OutboxRotation()), buffer)
 
 
 def _settings(options: PostgresOptions) -> PostgresSettings:

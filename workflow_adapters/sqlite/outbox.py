@@ -19,8 +19,6 @@ from workflow_adapters.sql.outbox_rotation import OutboxRotation
 from workflow_adapters.sql.statement import Operation, Statement
 from workflow_adapters.sqlite.outbox_selection import select_events
 
-_MILLISECOND = timedelta(milliseconds=1)
-
 
 @enforces(Outbox, SupportsOutboxLease)
 class SqliteOutbox(SqlOutbox):
@@ -103,10 +101,7 @@ def _stamp(ids: Sequence[str], published_at: datetime, now: datetime) -> Operati
 
 def _unused_marker(rotation: OutboxRotation, now: datetime, marker: datetime) -> Operation[datetime]:
     """The first marker from `marker` on that no lease has or, in this process, had: it is the lease's token."""
-    rotation.forget_markers(now + LEASE_OFFSET)
-    while marker in rotation.used_markers or (
-        yield Statement('SELECT 1 FROM @outbox_events WHERE "publishedAt" = $1 LIMIT 1', (marker,))
-    ):
-        marker += _MILLISECOND
-    rotation.used_markers.add(marker)
+    marker = rotation.marker(marker, now)
+    while (yield Statement('SELECT 1 FROM @outbox_events WHERE "publishedAt" = $1 LIMIT 1', (marker,))):
+        marker = rotation.marker(marker, now)
     return marker
