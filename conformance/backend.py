@@ -120,6 +120,8 @@ class Spec:
     """Find a server and give each namespace a database of its own, in ``env.dsn``."""
     side_by_side: bool = False
     """Its stores have nothing in common with those of other specs, so it may be tried at the same time as they are."""
+    declared: tuple[str, ...] = ()
+    """How the command line was told the capabilities of a bare factory."""
     location: str = ""
     """Where the command line finds the factory: ``package.module:make_queue``."""
 

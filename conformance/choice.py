@@ -28,5 +28,12 @@ class Choice:
     time_scale: float = field(default_factory=lambda: float(os.environ.get(TIME_SCALE, "1")))
     """Multiplies every clause's time limit, for slow machines; CONFORMANCE_TIME_SCALE, or 1."""
 
+    def again(self) -> tuple[str, ...]:
+        """How `replay` is told of it, besides seed and loop; words ready for a shell."""
+        scale = [] if self.time_scale == 1 else ["--time-scale", f"{self.time_scale:g}"]
+        # Not as it was given: reports are published, and there may be a password in it.
+        dsn = [] if self.dsn is None else ["--dsn", '"$DSN"']
+        return (*scale, *dsn)
+
 
 DEFAULT_CHOICE: Final = Choice()

@@ -17,8 +17,8 @@ _PORTS: Final = {port.slug: port for port in Port}
 _SIGINT: Final = 130
 _SIGPIPE: Final = 141
 _EXIT_CODES: Final = "Exit code: 0 conformant, 1 not conformant, 2 usage, 3 incomplete, 4 harness error."
-_TARGET: Final = """package.module:name of a factory, a Spec, a list of Specs, or a generated test class;
- module:name#adapter chooses one of a list"""
+_TARGET: Final = """package.module:name, or path/to/module.py:name, of a factory, a Spec, a list of Specs, or a
+ generated test class; module:name#adapter chooses one of a list"""
 _PROFILES: Final = "quick (the default) leaves out great volumes, long races, and cancellation at every await"
 
 

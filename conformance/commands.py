@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import inspect
 import os
-import textwrap
 from argparse import Namespace
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -13,8 +11,9 @@ from typing import Final
 from conformance import permanent
 from conformance.backend import Spec
 from conformance.choice import Choice, Profile
-from conformance.clause import Clause, Port, name_of
+from conformance.clause import Port
 from conformance.contract import contract
+from conformance.explaining import explained
 from conformance.judging import judged
 from conformance.outcome import ExitCode
 from conformance.registry import load
@@ -26,6 +25,7 @@ from conformance.reports.markdown import to_markdown
 from conformance.reports.terminal import terminal
 from conformance.runner import UsageError
 from conformance.targets import load_specs
+from conformance.wording import counted
 
 _PORTS: Final = {port.slug: port for port in Port}
 _POSTGRES: Final = "CONFORMANCE_POSTGRES_DSN"
@@ -50,9 +50,8 @@ def replay(options: Namespace) -> ExitCode:
     port = load().get(options.clause).port
     specs = [spec for spec in load_specs(options.target, port, options.declare) if spec.port is port]
     if len(specs) != 1:
-        raise UsageError(
-            f"{options.target} has {len(specs)} adapters of {port.title}; name one, as in module:name#adapter"
-        )
+        found = f"{counted(len(specs), 'adapter')} of {port.title}"
+        raise UsageError(f"{options.target} has {found}; name one, as in module:name#adapter")
     show = terminal(plain=options.plain, trace=options.trace)
     return worst(judged(specs, _choice(options, [options.clause], "full"), show, jobs=1))
 
@@ -94,35 +93,6 @@ COMMANDS: Final[Mapping[str, Callable[[Namespace], ExitCode]]] = {
     "matrix": matrix,
     "docs": docs,
 }
-
-
-def explained(clause: Clause) -> str:
-    """Everything that the registry knows of the clause, and the code that tries it."""
-    needs = ", ".join(name_of(need) for need in clause.needs) or "nothing beyond the port"
-    lines = [
-        f"{clause.id} ({clause.level}), {clause.port.title}",
-        "",
-        f"  {clause.text}",
-        "",
-        f"  Why it matters: {clause.why}",
-        "",
-        "  If it fails, check",
-        *(f"    - {hint}" for hint in clause.hints),
-        "",
-        f"  Needs {needs}. Evidence: {clause.evidence}. Time limit: {clause.time_limit.total_seconds():g} s.",
-    ]
-    lines += [f"  Tried after {', '.join(clause.after)}."] if clause.after else []
-    lines += ["", f"  Tried by {clause.function.__module__}:", ""]
-    lines += [f"    {line}".rstrip() for line in _code(clause).splitlines()]
-    return "\n".join(lines)
-
-
-def _code(clause: Clause) -> str:
-    try:
-        source = textwrap.dedent(inspect.getsource(clause.function))
-    except OSError:
-        return "its source is not installed"
-    return source[source.index("async def") :]
 
 
 def _check_places(*files: Path | None) -> None:

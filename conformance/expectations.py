@@ -16,7 +16,7 @@ from types import NoneType, TracebackType
 from typing import Any, Final, Generic, NoReturn, Protocol, TypeVar, cast
 
 from conformance.outcome import ClauseFailedError, ClauseSkippedError, HarnessError
-from conformance.wording import Wording
+from conformance.wording import Wording, counted, with_article
 
 V = TypeVar("V")
 N = TypeVar("N")
@@ -93,7 +93,7 @@ class Expectation(Generic[V]):
 
     def has_length(self, length: int) -> V:
         """Give the collection back: what follows may index it."""
-        self._hold(len(cast("Collection[object]", self._observed)) == length, f"{length} item(s)")
+        self._hold(len(cast("Collection[object]", self._observed)) == length, counted(length, "item"))
         return self._observed
 
     def is_empty(self) -> None:
@@ -101,7 +101,7 @@ class Expectation(Generic[V]):
 
     def is_a(self, kind: type[N]) -> N:
         """Give the value back as a `kind`."""
-        self._hold(isinstance(self._observed, kind), f"a {kind.__name__}")
+        self._hold(isinstance(self._observed, kind), with_article(kind.__name__))
         return cast("N", self._observed)
 
     def satisfies(self, expected: str, holds: Callable[[V], bool]) -> None:

@@ -13,6 +13,8 @@ from typing import Any, Final, cast
 
 import anyio
 
+from conformance.wording import counted
+
 _DESCRIPTORS: Final = "/proc/self/fd"
 # Threads that belong to the event loop, not to whoever used them: they are kept for the next call.
 _POOLED: Final = ("asyncio_", "AnyIO worker thread", "Trio thread", "conformance-")
@@ -129,4 +131,4 @@ def _counted(count: int, what: str, names: Iterable[str]) -> str:
     shown = sorted(set(names))
     rest = ", …" if len(shown) > len(shown[:3]) else ""
     told = f" ({', '.join(shown[:3])}{rest})" if shown else ""
-    return f"{count} {what}{'' if count == 1 else 's'}{told}"
+    return f"{counted(count, what)}{told}"

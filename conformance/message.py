@@ -31,14 +31,19 @@ def failure_text(clause: ClauseText, result: Result, replay: str, *, trace: bool
 
 def account(report: Report, clause: ClauseText, result: Result, *, trace: bool = False) -> str:
     """`failure_text` of a result of the report."""
-    replay = replay_command(report.subject.location, clause.id, report.seed, report.loop)
-    return failure_text(clause, result, replay, trace=trace)
+    return failure_text(clause, result, replay_of(report, clause.id), trace=trace)
 
 
-def replay_command(location: str, clause_id: str, seed: int, loop: str) -> str:
-    """What to type to try one clause again, just as it was."""
-    other_loop = "" if loop == "asyncio" else f" --loop {loop}"
-    return f"python -m conformance replay {location} {clause_id} --seed {seed}{other_loop}"
+def replay_of(report: Report, clause_id: str) -> str:
+    """What to type to try a clause of the report again, just as it was."""
+    return replay_command(report.subject.location, clause_id, report.seed, report.loop, report.again)
+
+
+def replay_command(location: str, clause_id: str, seed: int, loop: str, again: Sequence[str] = ()) -> str:
+    """What to type to try one clause again, just as it was; `again` is what else was asked for, ready for a shell."""
+    other_loop = [] if loop == "asyncio" else ["--loop", loop]
+    words = ["python -m conformance replay", location, clause_id, "--seed", str(seed), *other_loop, *again]
+    return " ".join(words)
 
 
 def _of_failure(failure: Failure) -> Iterable[str]:

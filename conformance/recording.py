@@ -171,6 +171,9 @@ class Recorded:
 
 
 def _is_cancellation(error: BaseException | None) -> bool:
+    if isinstance(error, BaseExceptionGroup):
+        # Where several tasks are cancelled at once, trio's nursery raises them all.
+        return all(_is_cancellation(each) for each in cast("BaseExceptionGroup[BaseException]", error).exceptions)
     # By name: trio may not be installed.
     return error is not None and type(error).__name__ in {"CancelledError", "Cancelled"}
 

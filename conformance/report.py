@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 
 from conformance.clause import Clause, Level, Port, name_of
 from conformance.outcome import ExitCode, Outcome, Result
+from conformance.wording import counted
 
 UNDECLARED_AREA = "DECLARE"
 """Clauses on what is declared: where one of them warns, methods of the adapter were not tried."""
@@ -94,6 +95,8 @@ class Report:
     """Only some of the port's clauses were asked for."""
     left_out: int = 0
     """How many of the port's clauses the quick profile has left for the full one."""
+    again: tuple[str, ...] = ()
+    """What `replay` has to be told besides target, clause, seed and loop, so that all is as it was."""
     refused: str | None = None
     """Why nothing that was found means anything."""
     leftovers: str = ""
@@ -125,7 +128,7 @@ class Report:
         if not any(clause.level == Level.MUST and result.outcome in _TRIED for clause, result in self.pairs):
             return "no MUST was tried"
         if untested := self.counts[Outcome.NOT_TESTED]:
-            return f"{_counted(untested, 'clause')} could not be tried"
+            return f"{counted(untested, 'clause')} could not be tried"
         if any(clause.area == UNDECLARED_AREA and result.outcome is Outcome.WARN for clause, result in self.pairs):
             return "methods of capabilities that are not declared were not tried"
         return None
@@ -138,7 +141,7 @@ class Report:
             case ExitCode.CONFORMANT if self.selected:
                 said = "The chosen clauses are met"
             case ExitCode.CONFORMANT:
-                said = f"Conformant, but for {_counted(waived, 'declared gap')}" if waived else "Conformant"
+                said = f"Conformant, but for {counted(waived, 'declared gap')}" if waived else "Conformant"
             case ExitCode.NOT_CONFORMANT if failed:
                 said = f"Not conformant: {failed} MUST{'s' if failed > 1 else ''} not met"
             case ExitCode.NOT_CONFORMANT:
@@ -148,14 +151,10 @@ class Report:
             case ExitCode.INCOMPLETE:
                 said = f"Incomplete: {self.incomplete_because()}"
             case ExitCode.HARNESS_ERROR:
-                said = f"Harness error: {_counted(self.counts[Outcome.HARNESS_ERROR], 'clause')} could not be judged"
+                said = f"Harness error: {counted(self.counts[Outcome.HARNESS_ERROR], 'clause')} could not be judged"
         if self.left_out and self.exit_code is ExitCode.CONFORMANT:
-            said = f"{said}; --profile full tries {_counted(self.left_out, 'clause')} more"
+            said = f"{said}; --profile full tries {counted(self.left_out, 'clause')} more"
         return f"{said}."
-
-
-def _counted(count: int, what: str) -> str:
-    return f"{count} {what}{'' if count == 1 else 's'}"
 
 
 _TRIED = frozenset({Outcome.PASS, Outcome.FAIL, Outcome.WAIVED})

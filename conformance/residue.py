@@ -10,6 +10,7 @@ import anyio
 
 from conformance.clause import Port
 from conformance.concurrency import is_asked_for
+from conformance.wording import counted
 from workflow_adapters.ports.ai_call_logger import AICallLogger
 from workflow_adapters.ports.job_queue import JobQueue
 from workflow_adapters.ports.step_ledger import StepLedger
@@ -67,7 +68,7 @@ async def _of_ledger(adapter: StepLedger, stages: Sequence[str]) -> str | None:
 
 async def _of_logger(adapter: AICallLogger, _: Sequence[str]) -> str | None:
     calls = (await adapter.get_stats("")).total_calls
-    return f"{calls} call(s)" if calls else None
+    return counted(calls, "call") if calls else None
 
 
 _LOOKS: Final[Mapping[Port, Callable[[Any, Sequence[str]], Awaitable[str | None]]]] = {

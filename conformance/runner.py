@@ -94,6 +94,7 @@ def run_sync(
         version=metadata.version("workflow-adapters"),
         selected=bool(choice.only),
         left_out=0 if choice.only else len(known.clauses(spec.port)) - len(chosen),
+        again=(*spec.declared, *choice.again()),
         refused=session.refused,
         leftovers=left,
     )

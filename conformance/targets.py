@@ -19,6 +19,7 @@ from conformance.lane import Lane, LaneLostError
 from conformance.places import Places
 from conformance.runner import UsageError
 from conformance.stand import Stand
+from conformance.wording import with_article
 
 _OPEN_SECONDS: Final = 60.0
 
@@ -26,9 +27,9 @@ _OPEN_SECONDS: Final = 60.0
 def load_specs(target: str, port: Port | None = None, declared: Iterable[str] = ()) -> list[Spec]:
     """The adapters that the target names, of one port if that is given.
 
-    ``module:name`` is a Spec, a sequence of them, a generated test class, or a factory; ``module:name#adapter``
-    chooses one of several by name. A bare factory promises the capabilities in `declared`; its port, where it is not
-    given, is found out by opening it once.
+    ``module:name``, or ``path/to/module.py:name``, is a Spec, a sequence of them, a generated test class, or a factory;
+    ``module:name#adapter`` chooses one of several by name. A bare factory promises the capabilities in `declared`; its
+    port, where it is not given, is found out by opening it once.
     """
     address, _, chosen = target.partition("#")
     found = _resolve(address)
@@ -50,9 +51,7 @@ def _resolve(address: str) -> object:
     module_name, colon, attribute = address.partition(":")
     if not colon or not attribute:
         raise UsageError(f"{address!r} is no target; write package.module:name")
-    # As with `python -m`, also where the command is started by its own name.
-    if (here := str(Path.cwd())) not in sys.path:
-        sys.path.insert(0, here)
+    module_name = _imported_from(module_name)
     try:
         found: object = import_module(module_name)
     except ModuleNotFoundError as error:
@@ -65,6 +64,26 @@ def _resolve(address: str) -> object:
         except AttributeError:
             raise UsageError(f"{module_name} has no {attribute}") from None
     return found
+
+
+def _imported_from(module: str) -> str:
+    """The name to import, once the directory that it is found from is on the search path.
+
+    That is the present one, as with `python -m`, also where the command is started by its own name. A module that is
+    named by its file is imported as pytest does by default: from the first directory that is no package.
+    """
+    directory, name = Path.cwd(), module
+    if module.endswith(".py"):
+        file = Path(module).resolve()
+        if not file.is_file():
+            raise UsageError(f"there is no file {module} here")
+        directory, name = file.parent, file.stem
+        while (directory / "__init__.py").is_file():
+            directory, name = directory.parent, f"{directory.name}.{name}"
+    for path in (str(directory), str(Path.cwd())):
+        if path not in sys.path:
+            sys.path.insert(0, path)
+    return name
 
 
 def _specs_of(found: object, address: str) -> list[Spec] | None:
@@ -88,7 +107,13 @@ def _spec_of_factory(factory: Factory, address: str, port: Port | None, declared
     for name in declared:
         if name not in known:
             raise UsageError(f"{name} is no capability of {found.title}; it has {', '.join(known)}")
-    return Spec(port=found, factory=factory, capabilities=[known[name] for name in declared], location=address)
+    return Spec(
+        port=found,
+        factory=factory,
+        capabilities=[known[name] for name in declared],
+        declared=tuple(word for name in declared for word in ("--declare", name)),
+        location=address,
+    )
 
 
 def _port_of(factory: Factory, address: str) -> Port:
@@ -97,7 +122,8 @@ def _port_of(factory: Factory, address: str) -> Port:
     ports = [port for port in Port if not members_missing(adapter, protocol_of(port))]
     if len(ports) != 1:
         what = "several ports at once" if ports else "no port"
-        raise UsageError(f"{address} yields a {type(adapter).__name__}, which looks like {what}; say which with --port")
+        yielded = with_article(type(adapter).__name__)
+        raise UsageError(f"{address} yields {yielded}, which looks like {what}; say which with --port")
     return ports[0]
 
 

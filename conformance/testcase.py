@@ -14,6 +14,7 @@ import sys
 import unittest
 import warnings
 from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import Any, ClassVar, Final, NoReturn, Unpack
 
 from conformance.backend import Factory, Spec, SpecOptions
@@ -92,7 +93,8 @@ class ConformanceTestCase(unittest.TestCase):
             self.skipTest(f"{clause.id} is not applicable: {result.reason}")
         if result.outcome is Outcome.WAIVED:
             self._expect(f"{clause.id} is a declared gap: {result.reason}")
-        replay = replay_command(_location_of(type(self)), clause.id, self._session.seed, self.choice.loop)
+        place, again = _location_of(type(self)), self.choice.again()
+        replay = replay_command(place, clause.id, self._session.seed, self.choice.loop, again)
         message = failure_text(text_of(clause), result, replay)
         if result.outcome is Outcome.WARN:
             warnings.warn(ConformanceWarning(message), stacklevel=1)
@@ -180,4 +182,18 @@ def _location_of(case: type[ConformanceTestCase]) -> str:
     """``module:name`` under which the command line finds the class, and with it all that is declared."""
     module = sys.modules.get(case.__module__)
     names = [name for name, value in vars(module).items() if value is case] if module is not None else []
-    return f"{case.__module__}:{names[0]}" if names else case.spec.location
+    return f"{_importable(case.__module__)}:{names[0]}" if names else case.spec.location
+
+
+def _importable(name: str) -> str:
+    """The module as the command line finds it: by its name from here, else by its file.
+
+    A test runner may have found it from the directory that it is in.
+    """
+    file = getattr(sys.modules[name], "__file__", None)
+    here = Path.cwd()
+    if file is None or not Path(file).is_relative_to(here):
+        return name
+    path = Path(file).relative_to(here)
+    parts = path.parent.parts if path.name == "__init__.py" else path.with_suffix("").parts
+    return name if ".".join(parts) == name else str(path)

@@ -100,3 +100,14 @@ def _rest(length: int) -> str:
 
 def _cut(text: str) -> str:
     return text if len(text) <= _LONGEST_TEXT else f"{text[:_LONGEST_TEXT]}… ({len(text)} characters)"
+
+
+def counted(count: int, noun: str) -> str:
+    """``1 clause``, ``2 clauses``."""
+    return f"{count} {noun}{'' if count == 1 else 's'}"
+
+
+def with_article(noun: str) -> str:
+    """``a queue``, ``an object``."""
+    is_vowel = noun[:1].lower() in "aeio" or noun.startswith("Un")
+    return f"{'an' if is_vowel else 'a'} {noun}"

@@ -99,11 +99,12 @@ _PLAIN: Final = (
     "version",
     "selected",
     "left_out",
+    "again",
     "refused",
     "leftovers",
 )
 # Since the first version 1; absent from documents that are older.
-_ADDED: Final = frozenset({"left_out"})
+_ADDED: Final = frozenset({"left_out", "again"})
 
 
 def _report_from(values: _Values, clauses: Mapping[str, ClauseText]) -> Report:
@@ -113,7 +114,7 @@ def _report_from(values: _Values, clauses: Mapping[str, ClauseText]) -> Report:
         subject=Subject(**subject),
         clauses=tuple(clauses[result.clause_id] for result in results),
         results=results,
-        **{name: values[name] for name in _PLAIN if name in values or name not in _ADDED},
+        **{name: _tuple(values[name]) for name in _PLAIN if name in values or name not in _ADDED},
     )
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Final
 
 from conformance.clause import DEFAULT_PARAMETERS
-from conformance.message import replay_command, timeline
+from conformance.message import replay_of, timeline
 from conformance.outcome import Failure, Outcome, Result
 from conformance.report import ClauseText, Report
 from conformance.reports.matrix import Group, Matrix, Row, matrices
@@ -161,7 +161,7 @@ def _found(row: Row, matrix: Matrix) -> Iterable[str]:
 def _failure(report: Report, cell: Result, failure: Failure) -> str:
     calls = "\n".join(line.removeprefix("    ") for line in timeline(failure.history)) if failure.history else ""
     happened = f"<pre>{escape(calls)}</pre>" if calls else ""
-    replay = replay_command(report.subject.location, cell.clause_id, report.seed, report.loop)
+    replay = replay_of(report, cell.clause_id)
     return (
         f"<p><b>{escape(failure.contradiction)}</b></p>"
         f"<dl><dt>Expected</dt><dd>{escape(failure.expected)}</dd>"

@@ -21,6 +21,11 @@ class Row:
     def is_met_by_all(self) -> bool:
         return all(cell is None or cell.outcome in _QUIET for cell in self.cells)
 
+    @property
+    def is_untried(self) -> bool:
+        """Not tried on some adapter, and met by, or not applicable to, all others."""
+        return all(cell is None or cell.outcome in _QUIET | {Outcome.NOT_TESTED} for cell in self.cells)
+
 
 _QUIET = frozenset({Outcome.PASS, Outcome.NOT_APPLICABLE})
 

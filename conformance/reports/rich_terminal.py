@@ -16,7 +16,7 @@ from conformance.clause import Clause
 from conformance.outcome import ExitCode, Outcome, Result
 from conformance.report import Report
 from conformance.reports.matrix import Matrix, matrices
-from conformance.reports.terminal import fraction, tally, what_is_not_met
+from conformance.reports.terminal import fraction, tally, unmet, what_is_not_met
 
 STYLES: Final = {
     Outcome.PASS: "green",
@@ -103,10 +103,9 @@ def _table(matrix: Matrix) -> Table:
     for group in matrix.groups:
         cells = [group.counts(place) for place in range(len(matrix.names))]
         table.add_row(group.topic, *(Text(fraction(counts), _worst(counts)) for counts in cells))
-        for row in group.rows:
-            if not row.is_met_by_all:
-                words = [Text("") if cell is None else Text(cell.outcome, STYLES[cell.outcome]) for cell in row.cells]
-                table.add_row(Text(f"  {row.clause.id}", "dim"), *words)
+        for label, outcomes in unmet(group.rows):
+            words = [Text("") if outcome is None else Text(outcome, STYLES[outcome]) for outcome in outcomes]
+            table.add_row(Text(f"  {label}", "dim"), *words)
     return table
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import sys
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Final, Protocol, TextIO
 
 from conformance.backend import Spec
@@ -13,11 +13,11 @@ from conformance.clause import Clause
 from conformance.message import account
 from conformance.outcome import BUILDS_ON, Outcome, Result
 from conformance.report import Report
-from conformance.reports.matrix import Matrix, matrices
+from conformance.reports.matrix import Matrix, Row, matrices
+from conformance.wording import counted
 
 QUIET: Final = frozenset({Outcome.PASS, Outcome.NOT_APPLICABLE})
 _MOST_IDS: Final = 8
-_BLOCKED: Final = "builds on what is not met"
 IN_FULL: Final = frozenset({Outcome.FAIL, Outcome.WARN, Outcome.HARNESS_ERROR})
 NAMES: Final = {
     Outcome.PASS: "passed",
@@ -25,7 +25,7 @@ NAMES: Final = {
     Outcome.WARN: "warned",
     Outcome.WAIVED: "waived",
     Outcome.NOT_TESTED: "not tested",
-    Outcome.HARNESS_ERROR: "harness errors",
+    Outcome.HARNESS_ERROR: "not judged",
     Outcome.NOT_APPLICABLE: "not applicable",
 }
 
@@ -66,7 +66,7 @@ class PlainTerminal:
         self._trace = trace
 
     def begin(self, spec: Spec, total: int) -> None:
-        self._say(f"{spec.port.title} of {spec.name}: {total} clauses")
+        self._say(f"{spec.port.title} of {spec.name}: {counted(total, 'clause')}")
 
     def result(self, clause: Clause, result: Result) -> None:
         """Failures are told at the end, with everything else that is not met."""
@@ -94,14 +94,24 @@ def what_is_not_met(report: Report, trace: bool) -> Sequence[str]:
     full = [
         account(report, clause, result, trace=trace) for clause, result in report.pairs if result.outcome in IN_FULL
     ]
+    found = {result.clause_id: result for result in report.results}
     reasons: dict[tuple[Outcome, str], list[str]] = {}
     for result in report.results:
         if result.outcome not in IN_FULL | QUIET:
-            reason = result.reason or ""
-            told = _BLOCKED if reason.startswith(BUILDS_ON) else reason
-            reasons.setdefault((result.outcome, told), []).append(result.clause_id)
+            reasons.setdefault((result.outcome, root_reason(result, found)), []).append(result.clause_id)
     short = [f"{outcome} {_some(ids)}: {reason}" for (outcome, reason), ids in reasons.items()]
     return [*full, *(["\n".join(short)] if short else [])]
+
+
+def root_reason(result: Result, found: Mapping[str, Result]) -> str:
+    """Why a clause was not tried, at the beginning of the chain of those that it builds on."""
+    reason = result.reason or ""
+    while reason.startswith(BUILDS_ON):
+        blocking = found.get(reason.removeprefix(BUILDS_ON).partition(",")[0])
+        if blocking is None or blocking.outcome is not Outcome.NOT_TESTED:
+            break
+        reason = blocking.reason or ""
+    return reason
 
 
 def _some(ids: Sequence[str]) -> str:
@@ -123,13 +133,30 @@ def table(matrix: Matrix) -> Sequence[str]:
         [group.topic, *(fraction(group.counts(place)) for place in range(len(matrix.names)))] for group in matrix.groups
     ]
     body += [
-        [f"  {row.clause.id}", *(cell.outcome.value if cell is not None else "" for cell in row.cells)]
-        for row in matrix.rows
-        if not row.is_met_by_all
+        [f"  {label}", *(outcome.value if outcome is not None else "" for outcome in outcomes)]
+        for label, outcomes in unmet(matrix.rows)
     ]
     widths = [max(len(line[place]) for line in [heads, *body]) for place in range(len(heads))]
     lines = [heads, ["-" * width for width in widths], *body]
     return ["  ".join(map(str.ljust, line, widths)).rstrip() for line in lines]
+
+
+def unmet(rows: Sequence[Row]) -> Sequence[tuple[str, Sequence[Outcome | None]]]:
+    """A line for each clause that some adapter does not meet; one for all that nobody tried, where those are many."""
+    open_rows = [row for row in rows if not row.is_met_by_all]
+    untried = [row for row in open_rows if row.is_untried]
+    many = untried if len(untried) > _MOST_IDS else []
+    lines: list[tuple[str, Sequence[Outcome | None]]] = [
+        (row.clause.id, [cell and cell.outcome for cell in row.cells]) for row in open_rows if row not in many
+    ]
+    by_outcomes: dict[tuple[Outcome | None, ...], int] = {}
+    for row in many:
+        outcomes = tuple(
+            Outcome.NOT_TESTED if cell is not None and cell.outcome is Outcome.NOT_TESTED else None
+            for cell in row.cells
+        )
+        by_outcomes[outcomes] = by_outcomes.get(outcomes, 0) + 1
+    return [*lines, *((counted(count, "clause"), outcomes) for outcomes, count in by_outcomes.items())]
 
 
 def fraction(counts: Counter[Outcome]) -> str:

@@ -18,7 +18,9 @@ def _register(port: Port) -> None:
         hints=["Is the name spelt as in the port? Is the capability declared by mistake?"],
     )
     async def has_what_it_declares(ctx: Context[Any]) -> None:
-        ctx.expect("methods that are missing", ctx.missing_methods()).equals([])
+        missing = ctx.missing_methods()
+        because = f"The adapter has no {', '.join(missing)}."
+        ctx.expect("methods that are missing", missing, because).equals([])
 
     @clause(
         f"{port.value}-DECLARE-02",

@@ -15,6 +15,7 @@ from tests.conformance.pocket_ledger import PocketLedger, pocket
 from workflow_adapters.ports.step_ledger import SupportsClearExcept
 
 make_ledger: Final = pocket
+make_forgetful: Final = factory_of(Forgetful)
 one: Final = Spec(port=Port.STEP_LEDGER, factory=pocket, name="pocket", capabilities=[SupportsClearExcept])
 several: Final = [one, Spec(port=Port.STEP_LEDGER, factory=factory_of(Forgetful), name="forgetful")]
 Case: Final = case_for(one, module=__name__)

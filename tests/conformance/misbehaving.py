@@ -41,6 +41,28 @@ class Hanging(PocketLedger):
         return await super().claim(step)
 
 
+class HangingInTasks(PocketLedger):
+    async def claim(self, step: NewStep) -> StepClaim:
+        if self._is_on_trio():
+            import trio
+
+            # Its own, not anyio's, ends in a group of all that was cancelled in it.
+            async with trio.open_nursery() as nursery:
+                nursery.start_soon(trio.sleep_forever)
+                nursery.start_soon(trio.sleep_forever)
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(anyio.sleep_forever)
+            tasks.start_soon(anyio.sleep_forever)
+        return await super().claim(step)
+
+    def _is_on_trio(self) -> bool:
+        try:
+            asyncio.get_running_loop()
+        except RuntimeError:
+            return True
+        return False
+
+
 class Swallowing(PocketLedger):
     async def claim(self, step: NewStep) -> StepClaim:
         while True:

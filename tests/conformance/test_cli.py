@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from conformance.cli import main
-from conformance.commands import explained
+from conformance.explaining import explained
 from conformance.registry import load
 from conformance.runner import UsageError
 from conformance.targets import load_specs
@@ -135,7 +135,7 @@ def test_list_and_explain(capsys: pytest.CaptureFixture[str]) -> None:
     text = capsys.readouterr().out
     for part in ("SL-DECLARE-01 (MUST), StepLedger", "Why it matters:", "If it fails, check", "Time limit: 5 s"):
         assert part in text
-    assert "    async def has_what_it_declares(ctx: Context[Any]) -> None:\n        ctx.expect(" in text
+    assert "    async def has_what_it_declares(ctx: Context[Any]) -> None:\n        missing = ctx.missing" in text
     assert main(["explain", "SL-NONE-01"]) == 2
     assert "there is no clause 'SL-NONE-01'" in capsys.readouterr().err
 
@@ -143,6 +143,18 @@ def test_list_and_explain(capsys: pytest.CaptureFixture[str]) -> None:
 def test_every_clause_can_be_explained() -> None:
     for clause in load().clauses():
         assert clause.why in explained(clause)
+
+
+def test_a_clause_that_a_rule_made_is_explained_with_what_it_was_made_with() -> None:
+    by_rule = explained(load().get("WP-NULL-16"))
+    assert "# field = _Field(number=16, name='config'" in by_rule
+    assert "# start = _stage_patch" in by_rule
+    assert "async def _stage_patch(" in by_rule
+    assert "async def _try(" in by_rule
+    column = explained(load().get("JQ-JSON-06"))
+    assert "# self.columns = [JsonColumn(name='payload', store=_store_payload" in column
+    assert "async def _store_payload(" in column
+    assert "# " not in explained(load().get("JQ-FENCE-02")), "one that stands for itself"
 
 
 def run(program: str, *arguments: str) -> subprocess.CompletedProcess[str]:

@@ -73,7 +73,7 @@ NOT_HELD: list[tuple[Callable[[], Any], str]] = [
     (lambda: expect([1]).contains(2), "it is [1], but must be something that contains 2."),
     (lambda: expect([1]).lacks(1), "it is [1], but must be something without 1."),
     (lambda: expect("x").starts_with("y"), "it is 'x', but must be a text that begins with 'y'."),
-    (lambda: expect([1]).has_length(2), "it is [1], but must be 2 item(s)."),
+    (lambda: expect([1]).has_length(2), "it is [1], but must be 2 items."),
     (lambda: expect([1]).is_empty(), "it is [1], but must be nothing in it."),
     (lambda: expect(1).is_a(str), "it is 1, but must be a str."),
     (

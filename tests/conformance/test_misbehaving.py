@@ -43,6 +43,14 @@ def test_an_adapter_that_misbehaves_is_called_by_its_name_and_stops_nothing(kind
         assert results["SL-LIST-01"].outcome is Outcome.PASS
 
 
+@pytest.mark.parametrize("loop", ["asyncio", "trio"])
+@pytest.mark.parametrize("kind", [misbehaving.Hanging, misbehaving.HangingInTasks])
+def test_a_time_limit_reads_the_same_on_every_loop(kind: type, loop: str) -> None:
+    failure = failure_of(judged(spec_of(factory_of(kind)), time_scale=0.2, loop=loop)["SL-CLAIM-01"])
+    assert failure.contradiction == "claim has not come back within 0.4 s."
+    assert failure.history[-1].answer == "cancelled"
+
+
 def test_an_adapter_that_spins_without_awaiting_is_left_behind() -> None:
     results = judged(spec_of(factory_of(misbehaving.Spinning)), time_scale=0.2)
     # The call's own record may have seen the exception that ends the abandoned thread, or not yet.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from io import StringIO
 
 import pytest
@@ -10,14 +11,14 @@ from rich.console import Console
 from conformance.backend import Spec
 from conformance.clause import Port
 from conformance.message import account, timeline
-from conformance.outcome import Event
+from conformance.outcome import Event, Outcome
 from conformance.report import Report
 from conformance.reports.markdown import to_markdown
 from conformance.reports.rich_terminal import RichTerminal
 from conformance.reports.terminal import PlainTerminal
 from tests.conformance.pocket_clauses import REGISTRY
 from tests.conformance.pocket_ledger import pocket
-from tests.conformance.report_samples import samples
+from tests.conformance.report_samples import made, samples
 
 
 @pytest.fixture
@@ -40,8 +41,40 @@ def test_the_plain_terminal_tells_failures_and_the_verdict(reports: list[Report]
     shown.end(reports[1])
     text = out.getvalue()
     assert text.startswith("FAIL SL-CLAIM-01 (MUST)")
-    assert "NOT_TESTED SL-CLAIM-02, SL-PATCH-01: builds on what is not met\n" in text
+    assert "NOT_TESTED SL-CLAIM-02, SL-PATCH-01: builds on SL-CLAIM-01, which is FAIL\n" in text
     assert text.rstrip().endswith("Not conformant: 1 MUST not met.")
+
+
+def unreachable(count: int = 12) -> Report:
+    """Nothing could be tried; but for the first, each clause builds on the one before."""
+    report = made(*[Outcome.NOT_TESTED] * count)
+    ids = [result.clause_id for result in report.results]
+    reasons = ["no Postgres can be had", *(f"builds on {id}, which is NOT_TESTED" for id in ids)]
+    results = [replace(result, reason=reason) for result, reason in zip(report.results, reasons, strict=False)]
+    return replace(report, results=tuple(results))
+
+
+def test_what_could_not_be_tried_for_one_reason_is_one_line() -> None:
+    out = StringIO()
+    PlainTerminal(out).end(unreachable())
+    line = next(line for line in out.getvalue().splitlines() if line.startswith("NOT_TESTED"))
+    assert line.endswith("JQ-RULE-07 and 4 more: no Postgres can be had")
+    assert "builds on" not in out.getvalue()
+
+
+def test_the_tables_count_what_nobody_tried_where_that_is_much() -> None:
+    good = made(*[Outcome.PASS] * 12)
+    out = StringIO()
+    PlainTerminal(out).summary([good, unreachable()])
+    assert [line.split() for line in out.getvalue().splitlines() if "NOT_TESTED" in line] == [
+        ["12", "clauses", "NOT_TESTED"]
+    ]
+    console = Console(file=StringIO(), width=120, force_terminal=True, color_system=None)
+    RichTerminal(console=console).summary([good, unreachable()])
+    assert console.file.getvalue().count("NOT_TESTED") == 1  # pyright: ignore[reportAttributeAccessIssue] - a StringIO
+    few = StringIO()
+    PlainTerminal(few).summary([made(*[Outcome.PASS] * 3), unreachable(3)])
+    assert few.getvalue().count("NOT_TESTED") == 3
 
 
 def test_the_terminal_with_rich_says_the_same(reports: list[Report]) -> None:
