@@ -12,7 +12,7 @@ import asyncpg
 import pytest
 
 from tests.postgres.support import a_run, inside, query, script
-from workflow_adapters import BackendBusyError, ConfigurationError, CreateOutboxEventInput, SchemaError
+from workflow_adapters import BackendBusyError, ConfigurationError, CreateOutboxEventInput, SchemaError, open_adapters
 from workflow_adapters.postgres import migrate
 from workflow_adapters.postgres.bundle import open_postgres
 from workflow_adapters.postgres.schema.migrations import CURRENT_VERSION, MIGRATIONS
@@ -347,12 +347,28 @@ async def test_our_own_parts_are_checked_too(dsn: str) -> None:
         {"max_connections": "10"},
         {"acquire_timeout": timedelta(0)},
         {"statement_timeout": 5},
+        {"statement_timeout": timedelta(microseconds=999)},
+        {"statement_timeout": timedelta(days=25)},
+        {"idle_in_transaction_timeout": timedelta.max},
+        {"schema": "pg_mine"},
+        {"schema": "a$function$b"},
+        {"pgbouncer": "no"},
+        {"wake_ups": None},
+        {"application_name": "a\0b"},
+        {"application_name": "\ud800"},
+        {"application_name": 5},
+        {"connect": None},
+        {"connect": {"dsn": "postgresql://"}},
+        {"connect": {"passwrod": "x"}},
+        {"connect": {"server_settings": "x"}},
+        {"connect": {"server_settings": {"x": 1}}},
+        {"connect": {"server_settings": {"x": "a\0b"}}},
         {"nonsense": 1},
     ],
 )
 async def test_options_that_make_no_sense(dsn: str, options: dict[str, Any]) -> None:
     with pytest.raises(ConfigurationError, match=next(iter(options))):
-        async with open_postgres(dsn, **options):
+        async with open_adapters(dsn, **options):
             pass
 
 

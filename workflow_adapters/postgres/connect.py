@@ -23,6 +23,7 @@ from workflow_adapters.postgres.own_connection import OwnConnection
 # Statements are few, but a patch makes one for every set of fields that is ever written together.
 _CACHED_STATEMENTS: Final = 512
 _HANDSHAKE_SECONDS: Final = 1.0
+_OURS_TO_SAY: Final = frozenset({"dsn", "loop"})
 # libpq's `options`: -c name=value, --name=value
 _IN_OPTIONS: Final = re.compile(r"(?:-c\s*|--)([\w.-]+)\s*=")
 
@@ -45,6 +46,9 @@ class Connector:
 
     def __init__(self, dsn: str, settings: PostgresSettings) -> None:
         check_dsn(dsn)
+        known = inspect.signature(asyncpg.connect).parameters.keys() - _OURS_TO_SAY
+        for name in settings.connect.keys() - known:
+            raise ConfigurationError(f"connect: {name!r} is no argument of asyncpg.connect that can be given here")
         self._dsn = dsn
         self._settings = settings
         query = parse_qs(urlsplit(dsn).query)

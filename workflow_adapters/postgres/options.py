@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import timedelta
-from typing import Any, Final
+from typing import Any, Final, cast
 
 from workflow_adapters.clock import Clock, SystemClock
 from workflow_adapters.errors import ConfigurationError
@@ -25,6 +25,13 @@ _SPANS: Final = (
     "poll_interval",
     "migrate_timeout",
 )
+_SWITCHES: Final = ("pgbouncer", "wake_ups")
+_KEPT_BY_THE_SERVER: Final = ("statement_timeout", "idle_in_transaction_timeout")
+# Of less than a millisecond the server would make 0, which is no limit.
+_SHORTEST: Final = timedelta(milliseconds=1)
+_LONGEST: Final = timedelta(milliseconds=2**31 - 1)
+# What our functions are quoted with.
+_QUOTE_OF_OURS: Final = "$function$"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -99,8 +106,14 @@ class PostgresSettings:
                 raise ConfigurationError(f"{name}: {count!r} must be a number of at least 1")
         for name in _SPANS:
             value: object = getattr(self, name)
-            if not isinstance(value, timedelta) or value <= timedelta(0):
-                raise ConfigurationError(f"{name}: {value!r} must be a timedelta greater than 0")
+            longest = _LONGEST if name in _KEPT_BY_THE_SERVER else timedelta.max
+            if not isinstance(value, timedelta) or not _SHORTEST <= value <= longest:
+                raise ConfigurationError(f"{name}: {value!r} must be a timedelta from {_SHORTEST} to {longest}")
+        for name in _SWITCHES:
+            if not isinstance(getattr(self, name), bool):
+                raise ConfigurationError(f"{name}: {getattr(self, name)!r} must be True or False")
+        _check_setting("application_name", self.application_name)
+        _check_connect(self.connect)
 
     @property
     def listens(self) -> bool:
@@ -108,11 +121,32 @@ class PostgresSettings:
         return self.wake_ups and not self.pgbouncer
 
 
+def _check_setting(field: str, value: object) -> None:
+    if not isinstance(value, str) or not (value.isprintable() or not value):
+        raise ConfigurationError(f"{field}: must be a str of printable characters, not {value!r}")
+
+
+def _check_connect(connect: object) -> None:
+    """No value of it is shown: one may be a password."""
+    if not isinstance(connect, Mapping):
+        raise ConfigurationError(f"connect: must be a mapping of arguments of asyncpg.connect, not {type(connect)}")
+    settings = cast("Mapping[str, object]", connect).get("server_settings")
+    if settings is None:
+        return
+    if not isinstance(settings, Mapping):
+        raise ConfigurationError(f"connect: server_settings must be a mapping of str to str, not {type(settings)}")
+    for name, value in cast("Mapping[object, object]", settings).items():
+        if not isinstance(name, str) or not isinstance(value, str) or "\0" in name + value:
+            raise ConfigurationError(f"connect: server_settings must be a mapping of str to str, unlike {name!r}")
+
+
 def _check_identifier(field: str, value: object) -> None:
     if not isinstance(value, str) or not value:
         raise ConfigurationError(f"{field}: must be a name, not {value!r}")
     if "\0" in value or not value.isprintable():
         raise ConfigurationError(f"{field}: {value!r} has characters that no identifier of ours may have")
+    if value.startswith("pg_") or _QUOTE_OF_OURS in value:
+        raise ConfigurationError(f"{field}: {value!r} begins with pg_, or has {_QUOTE_OF_OURS} in it")
     if len(value.encode()) > MAX_IDENTIFIER_BYTES:
         raise ConfigurationError(f"{field}: {value!r} is longer than the {MAX_IDENTIFIER_BYTES} bytes of an identifier")
 
