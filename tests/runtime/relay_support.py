@@ -54,6 +54,7 @@ class Troubled:
         self.troubles: dict[str, Exception] = {}
         self.failed: list[str] = []
         self.late: set[str] = set()
+        self.seconds_late = 0.1
         for name in dir(persistence):
             if not name.startswith("_"):
                 # On the instance: since Python 3.12 a protocol looks past __getattr__.
@@ -66,7 +67,7 @@ class Troubled:
                 raise self.troubles[name]
             answer = await getattr(self._persistence, name)(*args)
             if name in self.late:
-                await anyio.sleep(0.1)
+                await anyio.sleep(self.seconds_late)
             return answer
 
         return call

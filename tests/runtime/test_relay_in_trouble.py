@@ -13,7 +13,7 @@ from tests.runtime.relay_support import QUICK, NoLease, Sink, Troubled, append, 
 from tests.runtime.support import until
 from tests.runtime.troubles import AWAY, TROUBLES
 from workflow_adapters import Adapters, OutboxRecord
-from workflow_adapters.runtime import Event, Observation, OutboxRelay
+from workflow_adapters.runtime import Event, Observation, OutboxRelay, outbox_relay
 from workflow_adapters.runtime.outbox_emission import FORGOTTEN_AFTER, Emission, Pass, Retries
 
 pytestmark = pytest.mark.asyncio
@@ -25,6 +25,26 @@ def persistence_of(troubled: Troubled, leased: bool) -> Any:
 
 on_memory = pytest.mark.parametrize("adapters", ["memory"], indirect=True)
 both_ways = pytest.mark.parametrize("leased", [True, False], ids=["leased", "claimed"])
+native_or_scope = pytest.mark.parametrize("native", [True, False], ids=["task.cancel()", "cancel scope"])
+
+
+async def cancelled(relay: OutboxRelay, native: bool, after: asyncio.Event | float) -> None:
+    """Run the relay, cancel it when `after` is set or after that many seconds, and see it end."""
+    scope = anyio.CancelScope()
+
+    async def run() -> None:
+        with scope:
+            await relay.run()
+
+    task = asyncio.create_task(run())
+    await (asyncio.sleep(after) if isinstance(after, float | int) else after.wait())
+    if native:
+        task.cancel()
+    else:
+        scope.cancel()
+    done, _ = await asyncio.wait([task], timeout=5)
+    assert done, "the relay went on"
+    assert task.cancelled() is native
 
 
 @on_memory
@@ -82,7 +102,7 @@ async def test_events_that_can_not_be_confirmed_do_not_end_the_relay(adapters: A
 
 @on_memory
 @both_ways
-@pytest.mark.parametrize("native", [True, False], ids=["task.cancel()", "cancel scope"])
+@native_or_scope
 async def test_a_cancellation_is_heard_while_the_database_is_away(
     adapters: Adapters, leased: bool, native: bool
 ) -> None:
@@ -96,35 +116,37 @@ async def test_a_cancellation_is_heard_while_the_database_is_away(
         await asyncio.sleep(60)
 
     relay = OutboxRelay(persistence_of(troubled, leased), slow, lease=timedelta(minutes=5))
-    scope = anyio.CancelScope()
-
-    async def run() -> None:
-        with scope:
-            await relay.run()
-
-    task = asyncio.create_task(run())
-    await emitting.wait()
-    if native:
-        task.cancel()
-    else:
-        scope.cancel()
-    done, _ = await asyncio.wait([task], timeout=5)
-    assert done, "the relay went on"
-    assert task.cancelled() is native
+    await cancelled(relay, native, after=emitting)
     assert troubled.failed == ["release_outbox_lease" if leased else "release_outbox_events"]
 
 
 @on_memory
 @both_ways
-async def test_a_claim_that_is_under_way_at_a_cancellation_is_given_back(adapters: Adapters, leased: bool) -> None:
+@native_or_scope
+async def test_a_claim_that_is_under_way_at_a_cancellation_is_given_back(
+    adapters: Adapters, leased: bool, native: bool
+) -> None:
     await append(adapters, a=2)
     troubled, sink = Troubled(adapters.persistence), Sink()
     troubled.late = {"lease_outbox_events", "claim_unpublished_outbox_events"}
-    with anyio.move_on_after(0.01) as scope:
-        await OutboxRelay(persistence_of(troubled, leased), sink, lease=timedelta(minutes=5)).relay()
-    assert scope.cancelled_caught
+    relay = OutboxRelay(persistence_of(troubled, leased), sink, lease=timedelta(minutes=5))
+    await cancelled(relay, native, after=0.03)
     assert sink.seen == []
     assert len(await adapters.persistence.claim_unpublished_outbox_events()) == 2
+
+
+@on_memory
+@both_ways
+@native_or_scope
+async def test_a_claim_that_is_never_answered_holds_up_no_cancellation(
+    adapters: Adapters, leased: bool, native: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    troubled = Troubled(adapters.persistence)
+    troubled.late = {"lease_outbox_events", "claim_unpublished_outbox_events"}
+    troubled.seconds_late = 60
+    monkeypatch.setattr(outbox_relay, "CLEAN_UP", 0.05)
+    relay = OutboxRelay(persistence_of(troubled, leased), Sink(), lease=timedelta(minutes=5))
+    await cancelled(relay, native, after=0.03)
 
 
 @on_memory

@@ -19,7 +19,8 @@ from anyio.lowlevel import checkpoint_if_cancelled
 from workflow_adapters.inputs.outbox import DEFAULT_OUTBOX_LEASE, DEFAULT_OUTBOX_LIMIT
 from workflow_adapters.ports.outbox import SupportsOutboxLease
 from workflow_adapters.ports.workflow_persistence import WorkflowPersistence
-from workflow_adapters.records.outbox import OutboxRecord
+from workflow_adapters.records.outbox import OutboxLease, OutboxRecord
+from workflow_adapters.runtime.cancelled_claims import claim_through_cancel
 from workflow_adapters.runtime.loop import Loop
 from workflow_adapters.runtime.observation import Event, Observation
 from workflow_adapters.runtime.outbox_emission import Emission, Pass, Retries
@@ -71,11 +72,15 @@ class OutboxRelay(Loop):
         return await self._relay_claimed()
 
     async def _relay_leased(self, outbox: SupportsOutboxLease) -> bool:
+        async def give_back(lease: OutboxLease) -> None:
+            await self._give_back(lambda: outbox.release_outbox_lease(lease.token), "their lease ends")
+
         sent = time.monotonic()
-        # A call that is cancelled half-way may have happened: its events would wait for the end of the lease.
-        with anyio.fail_after(self._lease.total_seconds(), shield=True):
-            lease = await outbox.lease_outbox_events(self._batch, self._lease)
-        deadline = sent + self._lease.total_seconds() * (1 - SAFETY)
+        seconds = self._lease.total_seconds()
+        lease = await claim_through_cancel(
+            lambda: outbox.lease_outbox_events(self._batch, self._lease), give_back, timeout=seconds, patience=CLEAN_UP
+        )
+        deadline = sent + seconds * (1 - SAFETY)
 
         async def confirm(event: OutboxRecord) -> None:
             await outbox.confirm_outbox_events(lease.token, [event.id])
@@ -83,15 +88,22 @@ class OutboxRelay(Loop):
         try:
             return await self._emit_all(lease.events, Pass(deadline, confirm, dead=lambda event: None)) > 0
         except BaseException:
-            await self._give_back(lambda: outbox.release_outbox_lease(lease.token), "their lease ends")
+            await give_back(lease)
             raise
 
     async def _relay_claimed(self) -> bool:
+        async def give_back(events: Sequence[OutboxRecord]) -> None:
+            self._claimed = {event.id: None for event in events}
+            await self._give_back(self._release, "the next pass begins")
+
         if self._claimed:
             await self._release()  # before a later event of their runs can be claimed
-        # A claim that is cancelled half-way may have happened: its events would stay stamped, and nobody would know.
-        with anyio.fail_after(CALL_TIMEOUT, shield=True):
-            events = await self._persistence.claim_unpublished_outbox_events(self._batch)
+        events = await claim_through_cancel(
+            lambda: self._persistence.claim_unpublished_outbox_events(self._batch),
+            give_back,
+            timeout=CALL_TIMEOUT,
+            patience=CLEAN_UP,
+        )
         if not events:
             return False
         claimed = self._claimed = {event.id: None for event in events}
@@ -106,7 +118,7 @@ class OutboxRelay(Loop):
         try:
             done = await self._emit_all(events, Pass(float("inf"), published, dead=lambda event: claimed.pop(event.id)))
         except BaseException:
-            await self._give_back(self._release, "the next pass")
+            await self._give_back(self._release, "the next pass begins")
             raise
         await self._release()
         return done > 0
@@ -123,13 +135,13 @@ class OutboxRelay(Loop):
         except Exception as error:  # noqa: BLE001  # whatever a release raises, a cancellation goes before it
             self.observation.note(
                 Event.RELAY_FAILED,
-                f"events could not be given back and wait for {otherwise}: {error!r}",
+                f"events could not be given back and wait until {otherwise}: {error!r}",
                 error=repr(error),
                 ids=list(self._claimed),
             )
 
     async def _emit_all(self, events: Sequence[OutboxRecord], one_pass: Pass) -> int:
-        await checkpoint_if_cancelled()  # the claim was shielded
+        await checkpoint_if_cancelled()  # a sink need not be asked then
         counts: list[int] = []
         errors: list[Exception] = []
 
