@@ -8,6 +8,9 @@ from pathlib import Path
 
 import pytest
 
+import workflow_adapters
+from workflow_adapters.runtime.trouble import TROUBLE
+
 ROOT = Path(__file__).parent.parent
 FENCE = re.compile(r"^```(?P<info>py[^\n`]*)\n(?P<source>.*?)^```$", re.MULTILINE | re.DOTALL)
 
@@ -45,3 +48,15 @@ def test_snippet_runs(document: str, line: int, info: str, source: str, tmp_path
         check=False,
     )
     assert result.returncode == 0, result.stderr
+
+
+def test_operations_tell_what_to_do_about_every_error() -> None:
+    table = (ROOT / "docs/operations.md").read_text().partition("| error |")[2].partition("\n\n")[0]
+    told = [name for row in table.splitlines()[2:] for name in re.findall(r"`(\w+Error)`", row.split("|")[1])]
+    raised = [name for name in workflow_adapters.__all__ if name.endswith("Error")]
+    assert sorted(told) == sorted({*raised} - {"WorkflowAdapterError"})
+
+
+def test_the_runtime_names_the_trouble_that_its_loops_survive() -> None:
+    told = (ROOT / "docs/runtime.md").read_text().partition("Trouble\nis ")[2].partition(". Any other")[0]
+    assert re.findall(r"`(\w+Error)`", told) == [error.__name__ for error in TROUBLE]
