@@ -179,7 +179,10 @@ def _pairs(serves: Sequence[ServedDefinition]) -> tuple[list[str], list[str]]:
 
 
 def _by_column(rows: Sequence[Values]) -> list[list[Any]]:
-    return [
-        [instant_text(value) if isinstance(value, datetime) else value for value in column]
-        for column in zip(*rows, strict=True)
-    ]
+    return [_bound(column) for column in zip(*rows, strict=True)]
+
+
+def _bound(column: Sequence[Any]) -> list[Any]:
+    if not any(issubclass(kind, datetime) for kind in set(map(type, column))):
+        return list(column)
+    return [instant_text(value) if isinstance(value, datetime) else value for value in column]

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from operator import attrgetter
+from typing import Any, Final
 
 from workflow_adapters.ai_call_records import LoggedCalls, batch_results
 from workflow_adapters.arguments import enforces
@@ -10,11 +12,16 @@ from workflow_adapters.exact_decimals import total_of
 from workflow_adapters.inputs.ai_call_logger import CreateAICallInput
 from workflow_adapters.ports.ai_call_logger import AICallLogger, SupportsListCalls
 from workflow_adapters.records.ai_call_logger import AICallRecord, AIHelperStats, ModelStats
+from workflow_adapters.sql.columns import Kind
 from workflow_adapters.sql.conditions import Conditions
 from workflow_adapters.sql.database import Database, SqlPort
 from workflow_adapters.sql.results import every
 from workflow_adapters.sql.statement import Operation, Row, Statement
 from workflow_adapters.sql.tables import AI_CALL
+
+# Calls are many: what a column stores as it is, is not looked at one by one.
+_FIELDS: Final = attrgetter(*(column.attribute for column in AI_CALL.columns))
+_JSON: Final = [(at, column) for at, column in enumerate(AI_CALL.columns) if column.type.kind is Kind.JSON]
 
 
 @enforces(AICallLogger, SupportsListCalls)
@@ -72,7 +79,7 @@ async def insert_ai_calls(database: Database, calls: Sequence[AICallRecord]) -> 
     if not calls:
         return
     facts = await database.facts()
-    rows = [tuple(column.encode(getattr(call, column.attribute)) for column in AI_CALL.columns) for call in calls]
+    rows = [_values(call) for call in calls]
     statements = database.dialect.insert_ai_calls(rows, call_costs=facts.call_costs)
 
     def operation() -> Operation[None]:
@@ -80,6 +87,13 @@ async def insert_ai_calls(database: Database, calls: Sequence[AICallRecord]) -> 
             yield statement
 
     await database.write(operation, single=len(statements) == 1)
+
+
+def _values(call: AICallRecord) -> tuple[Any, ...]:
+    values = list(_FIELDS(call))
+    for position, column in _JSON:
+        values[position] = column.encode(values[position])
+    return tuple(values)
 
 
 def _stats(rows: Sequence[Row]) -> AIHelperStats:
