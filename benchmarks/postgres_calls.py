@@ -7,8 +7,9 @@ import statistics
 import time
 
 from benchmarks.postgres_support import Databases, say
-from workflow_adapters import CreateAICallInput
+from workflow_adapters import BackendBusyError, CreateAICallInput
 from workflow_adapters.postgres.bundle import open_postgres
+from workflow_adapters.sql.ai_call_logger import SqlAICallLogger
 
 CALLS = 40_000
 IN_A_ROW = 200
@@ -44,9 +45,17 @@ async def logging(dsn: str) -> tuple[float, float]:
             took.append(time.perf_counter() - before)
             if position % IN_A_ROW == 0:
                 await asyncio.sleep(0)
-        await logger.flush()
+        await _everything_written(logger)
         rate = CALLS / (time.perf_counter() - started)
     return statistics.median(took) * 1_000_000, rate
+
+
+async def _everything_written(logger: SqlAICallLogger) -> None:
+    while True:
+        try:
+            return await logger.flush()
+        except BackendBusyError:
+            continue
 
 
 async def a1(databases: Databases, repetitions: int) -> None:

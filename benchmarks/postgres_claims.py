@@ -22,7 +22,7 @@ from workflow_adapters.postgres.bundle import open_postgres
 from workflow_adapters.postgres.claims import ANSWER
 from workflow_adapters.postgres.job_queue import PostgresJobQueue
 
-SECONDS = 3.0
+SECONDS = 2.0
 FENCE = JobAckFence(started_at=SystemClock().now(), attempt=1)
 SERVES = [ServedDefinition(workflow_id=f"w{number}" if number else "w", version="v") for number in range(4)]
 
@@ -89,7 +89,7 @@ async def p3_without_waiting(databases: Databases, repetitions: int) -> None:
 
 async def _cycles_beside_the_limit(databases: Databases, repetitions: int, committing: str, goal: str) -> None:
     for tasks in (1, 4, 16):
-        dsn = await databases.filled({"number": 60_000 * repetitions})
+        dsn = await databases.filled({"number": 15_000 * repetitions})
         await set_synchronous_commit(dsn, committing)
         rates = await in_turns(
             {
@@ -103,7 +103,7 @@ async def _cycles_beside_the_limit(databases: Databases, repetitions: int, commi
 
 
 async def p4(databases: Databases, repetitions: int) -> None:
-    dsn = await databases.filled({"number": 250_000 * repetitions})
+    dsn = await databases.filled({"number": 100_000 * repetitions})
     rates = await in_turns(
         {
             "limit": lambda: pgbench(dsn, by_hundreds(), 1, SECONDS),

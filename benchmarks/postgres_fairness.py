@@ -13,7 +13,7 @@ from workflow_adapters.postgres.bundle import open_postgres
 
 CAP = 5
 FAIRNESS = JobQueueFairness(max_concurrent_per_group=CAP)
-SECONDS = 3.0
+SECONDS = 2.0
 MOST = "SELECT coalesce(max(n), 0) FROM (SELECT count(*) n FROM job_queue WHERE status = 'RUNNING' GROUP BY wa_group) g"
 
 
@@ -63,8 +63,8 @@ async def p8(databases: Databases, repetitions: int) -> None:
     for name, (goal, rows) in states.items():
         fair = Claimer(await databases.filled(*rows), fairness=FAIRNESS)
         await compare("P8", f"{name} / without a cap", goal, plain, fair, repetitions)
-    capped = await databases.filled({"number": 60_000 * repetitions, "group": "'g' || n % 100"})
-    unfair = await databases.filled({"number": 60_000 * repetitions, "group": "'g' || n % 100"})
+    capped = await databases.filled({"number": 15_000 * repetitions, "group": "'g' || n % 100"})
+    unfair = await databases.filled({"number": 15_000 * repetitions, "group": "'g' || n % 100"})
     rates = await in_turns({"fair": lambda: rate(capped, FAIRNESS), "unfair": lambda: rate(unfair, None)}, repetitions)
     detail = f"{rates['fair']:.0f} / {rates['unfair']:.0f} jobs/s"
     say("P8", "8 claimers, the cap held / without a cap", rates["fair"] / rates["unfair"], ">= 0.6", detail)
