@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
-from typing import Any
+from typing import Any, Unpack
 
 import anyio
 from fastapi import APIRouter, FastAPI, Request, Response
@@ -12,6 +12,7 @@ from fastapi import APIRouter, FastAPI, Request, Response
 from workflow_adapters.errors import WorkflowAdapterError
 from workflow_adapters.runtime.health import look
 from workflow_adapters.runtime.observation import Event, Observation
+from workflow_adapters.runtime.options import ServiceOptions
 from workflow_adapters.runtime.outcomes import Handler
 from workflow_adapters.runtime.service import OpenAdapters, WorkflowService, run_workflow_service
 
@@ -23,7 +24,7 @@ PATIENCE = 5
 """Seconds that a health check may take."""
 
 
-def workflow_lifespan(open_bundle: OpenAdapters, handler: Handler, **options: Any) -> Lifespan:
+def workflow_lifespan(open_bundle: OpenAdapters, handler: Handler, **options: Unpack[ServiceOptions]) -> Lifespan:
     """A lifespan that runs the workflow service inside the app: ``FastAPI(lifespan=workflow_lifespan(...))``.
 
     The options are those of `run_workflow_service`. The running service is ``app.state.workflow``.

@@ -2,40 +2,59 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Callable, Mapping
+from collections.abc import AsyncGenerator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Generic, Unpack
 
 import anyio
 
 from workflow_adapters.errors import ConfigurationError
 from workflow_adapters.ports.adapters import Adapters
 from workflow_adapters.runtime.loop import Loop
+from workflow_adapters.runtime.options import PurgerOptions, ReaperOptions, RelayOptions, ServiceOptions
 from workflow_adapters.runtime.outbox_relay import OutboxRelay, Sink
 from workflow_adapters.runtime.outcomes import Handler
 from workflow_adapters.runtime.purger import Purger, Retention
 from workflow_adapters.runtime.reaper import Reaper
+from workflow_adapters.runtime.settings import WorkerOptions
 from workflow_adapters.runtime.task_groups import open_task_group
 from workflow_adapters.runtime.worker import Worker
+
+if TYPE_CHECKING:
+    # Type checkers know this one, installed or not. Its default is what typing.TypeVar lacks before Python 3.13.
+    from typing_extensions import TypeVar
+
+    A_co = TypeVar("A_co", bound=Adapters, covariant=True, default=Adapters)
+else:
+    from typing import TypeVar
+
+    A_co = TypeVar("A_co", bound=Adapters, covariant=True)
+
+A = TypeVar("A", bound=Adapters)
 
 OpenAdapters = Callable[[], AbstractAsyncContextManager[Adapters]]
 """Opens the bundle anew each time it is called: ``lambda: open_adapters(URL)``."""
 
-Options = Mapping[str, Any]
 
+class WorkflowService(Generic[A_co]):
+    """The open bundle and the loops that run on it; what an application keeps in its state.
 
-class WorkflowService:
-    """The open bundle and the loops that run on it; what an application keeps in its state."""
+    ``WorkflowService[BuiltInAdapters]`` is one whose bundle was opened by `open_adapters`.
+    """
 
     def __init__(
-        self, adapters: Adapters, worker: Worker, reaper: Reaper, relay: OutboxRelay | None, purger: Purger | None
+        self, adapters: A_co, worker: Worker, reaper: Reaper, relay: OutboxRelay | None, purger: Purger | None
     ) -> None:
-        self.adapters = adapters
+        self._adapters = adapters
         self.worker = worker
         self.reaper = reaper
         self.relay = relay
         self.purger = purger
+
+    @property
+    def adapters(self) -> A_co:
+        return self._adapters
 
     @property
     def loops(self) -> list[Loop]:
@@ -56,16 +75,16 @@ class ServiceSettings:
     sink: Sink | None = None
     retention: Retention | None = None
     migrate: bool = False
-    worker: Options = field(default_factory=dict[str, Any])
-    reaper: Options = field(default_factory=dict[str, Any])
-    relay: Options = field(default_factory=dict[str, Any])
-    purger: Options = field(default_factory=dict[str, Any])
+    worker: WorkerOptions = field(default_factory=WorkerOptions)
+    reaper: ReaperOptions = field(default_factory=ReaperOptions)
+    relay: RelayOptions = field(default_factory=RelayOptions)
+    purger: PurgerOptions = field(default_factory=PurgerOptions)
 
 
 @asynccontextmanager
 async def run_workflow_service(
-    open_bundle: OpenAdapters, handler: Handler, **settings: Any
-) -> AsyncGenerator[WorkflowService]:
+    open_bundle: Callable[[], AbstractAsyncContextManager[A]], handler: Handler, **settings: Unpack[ServiceOptions]
+) -> AsyncGenerator[WorkflowService[A]]:
     """Open the bundle, run the loops while the block runs, and end in order: drain the worker, stop the loops, close.
 
     The keyword arguments are those of `ServiceSettings`.
@@ -109,14 +128,15 @@ async def _stop(service: WorkflowService, worker_ended: anyio.Event) -> None:
         loop.stop()
 
 
-def _build(adapters: Adapters, handler: Handler, chosen: ServiceSettings) -> WorkflowService:
+def _build(adapters: A, handler: Handler, chosen: ServiceSettings) -> WorkflowService[A]:
     worker = Worker(adapters.job_queue, handler, adapters=adapters, **chosen.worker)
-    reaping: dict[str, Any] = {"stale_after": worker.lease, **chosen.reaper}
-    if reaping["stale_after"] < worker.lease:
+    stale_after = chosen.reaper.get("stale_after", worker.lease)
+    if stale_after < worker.lease:
         raise ConfigurationError("the reaper's stale_after is shorter than the worker's lease: it would take live jobs")
     relay, purger = None, None
     if chosen.sink is not None:
         relay = OutboxRelay(adapters.persistence, chosen.sink, **chosen.relay)
     if chosen.retention is not None:
         purger = Purger(adapters, chosen.retention, **chosen.purger)
+    reaping: ReaperOptions = {**chosen.reaper, "stale_after": stale_after}
     return WorkflowService(adapters, worker, Reaper(adapters.job_queue, **reaping), relay, purger)
