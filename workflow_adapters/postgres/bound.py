@@ -81,24 +81,6 @@ async def open_transaction_on(
         signals.jobs_change_soon()
 
 
-async def driver_connection(session_or_connection: object) -> object:
-    """asyncpg's connection behind SQLAlchemy's, in the transaction that SQLAlchemy begins with its first statement."""
-    from sqlalchemy.ext.asyncio import AsyncConnection, AsyncSession, async_scoped_session
-
-    if isinstance(session_or_connection, AsyncSession | async_scoped_session):
-        connection = await session_or_connection.connection()
-    elif isinstance(session_or_connection, AsyncConnection):
-        connection = session_or_connection
-    else:
-        raise ConfigurationError(
-            f"bind_sqlalchemy() takes an AsyncSession or AsyncConnection, not {type(session_or_connection).__name__}"
-        )
-    if connection.dialect.driver != "asyncpg":
-        raise ConfigurationError(f"bind_sqlalchemy() needs SQLAlchemy over asyncpg, not {connection.dialect.driver}")
-    await connection.exec_driver_sql("SELECT 1")
-    return (await connection.get_raw_connection()).driver_connection
-
-
 def _forget(connection: ListeningConnection, callback: object) -> None:
     try:
         connection.remove_termination_listener(callback)

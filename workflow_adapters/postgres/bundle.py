@@ -17,7 +17,7 @@ from workflow_adapters.clock import checked_clock
 from workflow_adapters.errors import ConfigurationError
 from workflow_adapters.inputs.job_queue import RetryBackoff
 from workflow_adapters.options import PostgresOptions
-from workflow_adapters.postgres.bound import driver_connection, open_transaction_on
+from workflow_adapters.postgres.bound import open_transaction_on
 from workflow_adapters.postgres.check import check_schema
 from workflow_adapters.postgres.connect import MIGRATING
 from workflow_adapters.postgres.connection import Connection
@@ -34,6 +34,7 @@ from workflow_adapters.records.ai_call_logger import AICallRecord
 from workflow_adapters.sql.ai_call_logger import SqlAICallLogger, insert_ai_calls
 from workflow_adapters.sql.operations import SqlOperations
 from workflow_adapters.sql.outbox_rotation import OutboxRotation
+from workflow_adapters.sql.sqlalchemy_driver import driver_connection
 from workflow_adapters.sql.step_ledger import SqlStepLedger
 from workflow_adapters.worker_id import WorkerId
 
@@ -106,7 +107,7 @@ class PostgresAdapters(_PostgresPorts):
         flush is written when it flushes.
         """
         self._shared.home.engine.check()
-        async with self.bind(await driver_connection(session_or_connection)) as tx:
+        async with self.bind(await driver_connection(session_or_connection, "asyncpg")) as tx:
             yield tx
 
     async def migrate(self, *, plan: bool = False) -> list[str]:

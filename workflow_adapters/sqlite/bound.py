@@ -191,21 +191,3 @@ async def open_bound(engine: Engine, connection: object) -> AsyncGenerator[Bound
     async with scope.entered():
         yield database
     database.fate.require()
-
-
-async def driver_connection(session_or_connection: object) -> object:
-    """The aiosqlite connection behind SQLAlchemy's, in the transaction that its first statement begins."""
-    from sqlalchemy.ext.asyncio import AsyncConnection, AsyncSession, async_scoped_session
-
-    if isinstance(session_or_connection, AsyncSession | async_scoped_session):
-        connection = await session_or_connection.connection()
-    elif isinstance(session_or_connection, AsyncConnection):
-        connection = session_or_connection
-    else:
-        raise ConfigurationError(
-            f"bind_sqlalchemy() takes an AsyncSession or AsyncConnection, not {type(session_or_connection).__name__}"
-        )
-    if connection.dialect.driver != "aiosqlite":
-        raise ConfigurationError(f"bind_sqlalchemy() needs SQLAlchemy over aiosqlite, not {connection.dialect.driver}")
-    await connection.exec_driver_sql("SELECT 1")
-    return (await connection.get_raw_connection()).driver_connection

@@ -24,8 +24,9 @@ from workflow_adapters.queue_settings import QueueSettings
 from workflow_adapters.sql.ai_call_logger import SqlAICallLogger, insert_ai_calls
 from workflow_adapters.sql.operations import SqlOperations
 from workflow_adapters.sql.outbox_rotation import OutboxRotation
+from workflow_adapters.sql.sqlalchemy_driver import driver_connection
 from workflow_adapters.sql.step_ledger import SqlStepLedger
-from workflow_adapters.sqlite.bound import driver_connection, open_bound
+from workflow_adapters.sqlite.bound import open_bound
 from workflow_adapters.sqlite.check import check_schema
 from workflow_adapters.sqlite.database import ConnectedDatabase, Engine, SqliteDatabase
 from workflow_adapters.sqlite.files import (
@@ -117,7 +118,7 @@ class SqliteAdapters(_SqlitePorts):
         written when it flushes.
         """
         self._database.engine.check()
-        async with self.bind(await driver_connection(session_or_connection)) as tx:
+        async with self.bind(await driver_connection(session_or_connection, "aiosqlite")) as tx:
             yield tx
 
     async def migrate(self, *, plan: bool = False) -> list[str]:
