@@ -7,11 +7,15 @@ import os
 import signal
 import subprocess
 import sys
+import tempfile
 import time
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+
+from conformance.throwaway.processes import processes_on
 
 ROOT = Path(__file__).parents[2]
 TARGETS = "tests.conformance.cli_targets"
@@ -68,19 +72,23 @@ def children_of(process: subprocess.Popen[str]) -> list[int]:
     return [int(id) for id in Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()]
 
 
-def eventually(tmp_path: Path, count: int) -> bool:
-    """Whether so many directories are there, within a time that an idle machine never needs."""
-    deadline = time.monotonic() + 30
-    while len(list(tmp_path.iterdir())) != count and time.monotonic() < deadline:
+def eventually(condition: Callable[[], bool]) -> bool:
+    """Whether it comes true within a time that an idle machine never needs."""
+    deadline = time.monotonic() + 60
+    while not (met := condition()) and time.monotonic() < deadline:
         time.sleep(0.02)
-    return len(list(tmp_path.iterdir())) == count
+    return met
+
+
+def has(directory: Path, count: int) -> Callable[[], bool]:
+    return lambda: len(list(directory.iterdir())) == count
 
 
 @pytest.mark.parametrize("jobs", [1, 2])
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL])
 def test_nothing_is_left_after_a_signal(tmp_path: Path, jobs: int, number: signal.Signals) -> None:
     process = started(tmp_path, f"{TARGETS}:hanging", "--jobs", str(jobs), "--time-scale", "20")
-    assert eventually(tmp_path, jobs)
+    assert eventually(has(tmp_path, jobs))
     children = children_of(process)
     assert len(children) == (0 if jobs == 1 else jobs)
     process.send_signal(number)
@@ -91,7 +99,32 @@ def test_nothing_is_left_after_a_signal(tmp_path: Path, jobs: int, number: signa
         assert list(tmp_path.iterdir()) == []
     else:
         # Whoever was killed itself has left its directory for the next run.
-        assert eventually(tmp_path, 1 if jobs == 1 else 0)
+        assert eventually(has(tmp_path, 1 if jobs == 1 else 0))
         assert said(tmp_path, f"{TARGETS}:one", "--only", "SL-DECLARE-01")[0] == 0
         assert list(tmp_path.iterdir()) == []
     assert [child for child in children if Path(f"/proc/{child}").exists()] == []
+
+
+@pytest.fixture
+def open_directory() -> Iterator[Path]:
+    """A directory that a server under another account may enter."""
+    with tempfile.TemporaryDirectory(dir="/tmp") as path:
+        Path(path).chmod(0o711)
+        yield Path(path)
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL])
+def test_a_shared_server_goes_with_the_last_process(
+    open_directory: Path, number: signal.Signals, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("CONFORMANCE_POSTGRES_RUNG", "embedded-16")
+    process = started(open_directory, "tests.conformance.backends:postgres", "--jobs", "2")
+    assert eventually(lambda: any(open_directory.glob("workflow-adapters-run-*/server.json")))
+    [run] = open_directory.glob("workflow-adapters-run-*")
+    assert processes_on(run / "data")
+    # Both are on it: each has a directory of its own beside the server's.
+    assert eventually(lambda: len(list(open_directory.glob("workflow-conformance-*"))) == 2)
+    process.send_signal(number)
+    process.communicate(timeout=60)
+    assert eventually(lambda: not any(open_directory.iterdir()))
+    assert processes_on(run / "data") == []
