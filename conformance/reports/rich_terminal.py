@@ -96,13 +96,14 @@ def _coloured(paragraph: str) -> Text:
 
 
 def _table(matrix: Matrix) -> Table:
-    table = Table(title=matrix.port, title_justify="left", title_style="bold", header_style="bold", border_style="dim")
+    # As Text, since a str may hold what rich takes for markup.
+    table = Table(title=Text(matrix.port, "bold"), title_justify="left", header_style="bold", border_style="dim")
     table.add_column("Topic", overflow="fold")
     for name in matrix.names:
-        table.add_column(name, justify="right")
+        table.add_column(Text(name), justify="right")
     for group in matrix.groups:
         cells = [group.counts(place) for place in range(len(matrix.names))]
-        table.add_row(group.topic, *(Text(fraction(counts), _worst(counts)) for counts in cells))
+        table.add_row(Text(group.topic), *(Text(fraction(counts), _worst(counts)) for counts in cells))
         for label, outcomes in unmet(group.rows):
             words = [Text("") if outcome is None else Text(outcome, STYLES[outcome]) for outcome in outcomes]
             table.add_row(Text(f"  {label}", "dim"), *words)

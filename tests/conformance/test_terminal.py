@@ -12,7 +12,7 @@ from conformance.backend import Spec
 from conformance.clause import Port
 from conformance.message import account, timeline
 from conformance.outcome import Event, Outcome
-from conformance.report import Report
+from conformance.report import Report, Subject
 from conformance.reports.markdown import to_markdown
 from conformance.reports.rich_terminal import RichTerminal
 from conformance.reports.terminal import PlainTerminal
@@ -91,6 +91,16 @@ def test_the_terminal_with_rich_says_the_same(reports: list[Report]) -> None:
     assert "Not conformant: 1 MUST not met." in text
     assert "SL-CLAIM-02" in text
     assert "NOT_TESTED" in text
+
+
+def test_what_looks_like_markup_is_shown_as_it_is() -> None:
+    name = "store[1] [/x] :warning:"
+    report = made(Outcome.FAIL, subject=Subject(name=name, port="JobQueue [/y]", location="m:f"))
+    console = Console(file=StringIO(), width=120)
+    RichTerminal(console=console).summary([report])
+    shown = console.file.getvalue()  # pyright: ignore[reportAttributeAccessIssue] - a StringIO
+    assert name in shown
+    assert "JobQueue [/y]" in shown
 
 
 def test_a_narrow_terminal_breaks_no_command(reports: list[Report]) -> None:
