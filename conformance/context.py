@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime, timedelta
-from typing import Any, Generic, NoReturn, Protocol, TypeVar, cast
+from typing import Any, Final, Generic, NoReturn, Protocol, TypeVar, cast
 from uuid import uuid4
 
 from conformance import builders, concurrency
@@ -25,6 +25,9 @@ A = TypeVar("A")
 T = TypeVar("T")
 V = TypeVar("V")
 E = TypeVar("E", bound=BaseException)
+
+# More than the clocks of two machines are apart, and less than time zones are.
+_CLOCKS_APART: Final = timedelta(minutes=10)
 
 
 class Stand(Protocol):
@@ -151,10 +154,14 @@ class Context(Generic[A]):
             self.not_applicable('time can not be set: clock="database" and the fixture offers no shift_clock')
 
     def expect_now(self, subject: str, stamp: datetime | None) -> None:
-        """The stamp is this instant, in UTC and whole milliseconds; of a database's clock only the form is known."""
+        """The stamp is this instant, in UTC and whole milliseconds; by a database's clock about this instant."""
         present = self.expect(subject, stamp).is_not_none()
         if self.parameters.clock == "caller":
             self.expect(subject, present).equals(self.now())
+        else:
+            self.expect(subject, present).satisfies(
+                "within ten minutes of this machine's clock", lambda at: abs(at - self.now()) < _CLOCKS_APART
+            )
         self.expect(subject, present).satisfies(
             "an instant in UTC, in whole milliseconds",
             lambda at: at.utcoffset() == timedelta(0) and at.microsecond % 1000 == 0,
