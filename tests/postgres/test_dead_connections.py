@@ -9,10 +9,11 @@ import asyncpg
 import pytest
 
 from tests.postgres.proxy import Proxy
-from tests.postgres.support import opened, run
+from tests.postgres.support import inside, opened, run
 from workflow_adapters import BackendBusyError, BackendError, OutcomeUnknownError
-from workflow_adapters.postgres import borrowed_pool, home, migrate, pool
+from workflow_adapters.postgres import borrowed_pool, home, migrate, own_transaction, pool
 from workflow_adapters.postgres.bundle import open_postgres
+from workflow_adapters.postgres.database import TransactionDatabase
 
 pytestmark = pytest.mark.asyncio
 
@@ -22,7 +23,8 @@ def hurried(monkeypatch: pytest.MonkeyPatch) -> None:
     """Connections are brought to rest in less time than a user's."""
     for module in (pool, borrowed_pool):
         monkeypatch.setattr(module, "_SETTLE_SECONDS", 0.1)
-    monkeypatch.setattr(migrate, "_LEAVING_SECONDS", 0.1)
+    for module in (migrate, own_transaction):
+        monkeypatch.setattr(module, "_LEAVING_SECONDS", 0.1)
     monkeypatch.setattr(home, "_GRACE", timedelta(0))
 
 
@@ -43,6 +45,20 @@ async def test_a_lent_connection_that_leads_nowhere_is_given_up(dsn: str, single
         proxy.heal()
         assert await it.database.read(run("SELECT 1")) == [(1,)]
         assert it.home.pool.stats.in_use == 0
+
+
+@pytest.mark.usefixtures("hurried")
+async def test_leaving_a_transaction_does_not_wait_as_long_as_for_a_statement(dsn: str) -> None:
+    async def fail(tx: TransactionDatabase) -> None:
+        assert await tx.session.connection.fetch("SELECT 1")
+        proxy.swallow()
+        raise KeyError
+
+    async with Proxy(dsn).running() as proxy, opened(proxy.dsn) as it:
+        async with asyncio.timeout(10):
+            with pytest.raises(KeyError):
+                await inside(it.database.transaction(), fail)
+        assert it.home.pool.stats == (0, 0, 0)
 
 
 @pytest.mark.usefixtures("hurried")

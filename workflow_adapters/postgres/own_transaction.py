@@ -15,6 +15,9 @@ from workflow_adapters.postgres.session import Session
 BEGIN: Final = "BEGIN ISOLATION LEVEL READ COMMITTED"
 """Whatever level the role, the database or the server has by default: ours are right at this one."""
 
+# A server that answers at all rolls back and forgets in less; without an answer the connection is done without.
+_LEAVING_SECONDS: Final = 5.0
+
 
 async def commit(connection: Connection, limit: float | None) -> None:
     """Commit what was begun with BEGIN; OutcomeUnknownError where the answer is lost."""
@@ -69,7 +72,7 @@ class OwnTransaction:
     async def rollback(self) -> None:
         """Roll back after the call that may still be running, and give the connection back. Never raises."""
         try:
-            async with self.session.turn(), asyncio.timeout(self._pool.limit):
+            async with self.session.turn(), asyncio.timeout(_LEAVING_SECONDS):
                 await self._transaction.rollback()
         except Exception:  # noqa: BLE001 - without its connection the server rolls back by itself
             discard(self._connection)
@@ -84,7 +87,7 @@ class OwnTransaction:
             discard(self._connection)
             return
         try:
-            await self._connection.reset(timeout=self._pool.limit)
+            await self._connection.reset(timeout=_LEAVING_SECONDS)
         except Exception:  # noqa: BLE001 - what can not be reset is not used again
             discard(self._connection)
 
