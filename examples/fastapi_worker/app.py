@@ -9,10 +9,10 @@ from contextlib import asynccontextmanager
 from datetime import timedelta
 from typing import Annotated, Any
 
-from fastapi import Depends, FastAPI, Header, HTTPException, Response
+from fastapi import Depends, FastAPI, Header, HTTPException, Request, Response
 from pydantic import BaseModel, Field
 
-from examples.fastapi_worker.orders import orders
+from examples.fastapi_worker.orders import OrderReader, open_order_reader, orders
 from examples.fastapi_worker.workflow import handle, start_order
 from workflow_adapters import (
     Acquired,
@@ -54,7 +54,9 @@ async def lifespan(app: FastAPI) -> AsyncGenerator[None]:
     async with _service(app):
         async with app.state.workflow.adapters.transaction() as tx:
             await orders(tx).create_table()
-        yield
+        async with open_order_reader(URL) as reader:
+            app.state.order_reader = reader
+            yield
 
 
 app = FastAPI(title="Orders", lifespan=lifespan)
@@ -65,7 +67,12 @@ def bundle(service: Annotated[WorkflowService, Depends(workflow_service)]) -> Ad
     return service.adapters
 
 
+def order_reader(request: Request) -> OrderReader:
+    return request.app.state.order_reader
+
+
 Bundle = Annotated[Adapters, Depends(bundle)]
+Reader = Annotated[OrderReader, Depends(order_reader)]
 
 
 class Order(BaseModel):
@@ -97,18 +104,16 @@ async def place_order(
 
 
 @app.get("/orders/{order_id}")
-async def show_order(order_id: str, adapters: Bundle) -> dict[str, Any]:
+async def show_order(order_id: str, adapters: Bundle, reader: Reader) -> dict[str, Any]:
     """The order's run with its stages and their steps."""
     run = await adapters.persistence.get_run(order_id)
     if run is None:
         raise HTTPException(404, f"order {order_id} does not exist")
     stages = await adapters.persistence.get_stages_by_run(order_id)
-    async with adapters.transaction() as tx:
-        charged = await orders(tx).times_charged(order_id)
     return {
         "order_id": order_id,
         "status": run.status.value,
-        "times_charged": charged,
+        "times_charged": await reader.times_charged(order_id),
         "stages": [
             {
                 "stage": stage.stage_id,

@@ -1,8 +1,13 @@
-"""The service's own table, written on the connection of the workflow's transaction."""
+"""The service's own table: written on the connection of the workflow's transaction, read on connections of its own."""
 
 from __future__ import annotations
 
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
 from typing import Any, LiteralString, Protocol
+
+import aiosqlite
+import asyncpg
 
 from workflow_adapters import TransactionAdapters
 
@@ -17,12 +22,11 @@ CREATE: LiteralString = """
 
 
 class Orders(Protocol):
-    """Business rows over whatever connection the transaction has."""
+    """Writes business rows over whatever connection the transaction has."""
 
     async def create_table(self) -> None: ...
     async def insert(self, order_id: str, item: str, quantity: int) -> None: ...
     async def charge(self, order_id: str) -> None: ...
-    async def times_charged(self, order_id: str) -> int: ...
 
 
 def orders(tx: TransactionAdapters) -> Orders:
@@ -48,10 +52,6 @@ class SqliteOrders:
     async def charge(self, order_id: str) -> None:
         await self._connection.execute("UPDATE orders SET charged = charged + 1 WHERE id = ?", (order_id,))
 
-    async def times_charged(self, order_id: str) -> int:
-        rows = await self._connection.execute_fetchall("SELECT charged FROM orders WHERE id = ?", (order_id,))
-        return next(iter(rows))[0]
-
 
 class PostgresOrders:
     def __init__(self, connection: Any) -> None:
@@ -68,5 +68,39 @@ class PostgresOrders:
     async def charge(self, order_id: str) -> None:
         await self._connection.execute("UPDATE orders SET charged = charged + 1 WHERE id = $1", order_id)
 
+
+class OrderReader(Protocol):
+    """Reads business rows.
+
+    Not in a transaction of the bundle: that one is for writing, and on SQLite one writer has its turn at a time.
+    """
+
+    async def times_charged(self, order_id: str) -> int: ...
+
+
+@asynccontextmanager
+async def open_order_reader(url: str) -> AsyncGenerator[OrderReader]:
+    """The table read over a connection to the file, or a small pool."""
+    if url.startswith("sqlite:///"):
+        async with aiosqlite.connect(url.removeprefix("sqlite:///")) as connection:
+            yield SqliteOrderReader(connection)
+    else:
+        async with asyncpg.create_pool(url, min_size=0, max_size=4) as pool:
+            yield PostgresOrderReader(pool)
+
+
+class SqliteOrderReader:
+    def __init__(self, connection: aiosqlite.Connection) -> None:
+        self._connection = connection
+
     async def times_charged(self, order_id: str) -> int:
-        return await self._connection.fetchval("SELECT charged FROM orders WHERE id = $1", order_id)
+        rows = await self._connection.execute_fetchall("SELECT charged FROM orders WHERE id = ?", (order_id,))
+        return next(iter(rows))[0]
+
+
+class PostgresOrderReader:
+    def __init__(self, pool: asyncpg.Pool[Any]) -> None:
+        self._pool = pool
+
+    async def times_charged(self, order_id: str) -> int:
+        return await self._pool.fetchval("SELECT charged FROM orders WHERE id = $1", order_id)

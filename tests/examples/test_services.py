@@ -5,11 +5,12 @@ from __future__ import annotations
 import os
 import signal
 import socket
+import sqlite3
 import subprocess
 import sys
 import time
 from collections.abc import Callable, Generator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -75,7 +76,7 @@ def completed(port: int, order_id: str) -> dict[str, Any] | None:
 
 def test_an_order_goes_through_all_stages_and_a_repeated_request_is_replayed(database: str, port: int) -> None:
     base = f"http://127.0.0.1:{port}"
-    with order_service(database, port):
+    with order_service(database, port, ORDERS_LEASE_SECONDS="10"):
         order = {"item": "book", "quantity": 2}
         first = httpx.post(f"{base}/orders", json=order, headers={"Idempotency-Key": "k-1"})
         again = httpx.post(f"{base}/orders", json=order, headers={"Idempotency-Key": "k-1"})
@@ -91,6 +92,15 @@ def test_an_order_goes_through_all_stages_and_a_repeated_request_is_replayed(dat
         assert health["queue"]["depth"]["COMPLETED"] == 3
         assert httpx.get(f"{base}/orders/nope").status_code == 404
         assert httpx.post(f"{base}/orders", json={"item": "", "quantity": 0}).status_code == 422
+
+
+def test_an_order_is_shown_while_somebody_writes(tmp_path: Path, port: int) -> None:
+    with order_service(f"sqlite:///{tmp_path}/orders.db", port, ORDERS_LEASE_SECONDS="10"):
+        placed = httpx.post(f"http://127.0.0.1:{port}/orders", json={"item": "book", "quantity": 1}).json()
+        until(lambda: completed(port, placed["order_id"]))
+        with closing(sqlite3.connect(tmp_path / "orders.db", isolation_level=None)) as writer:
+            writer.execute("BEGIN IMMEDIATE")
+            assert show(port, placed["order_id"])["times_charged"] == 1
 
 
 def test_an_order_survives_the_death_of_the_process(database: str, port: int) -> None:
