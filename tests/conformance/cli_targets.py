@@ -12,7 +12,9 @@ from conformance.clause import Port
 from conformance.testcase import case_for
 from tests.conformance.misbehaving import Forgetful, Hanging, factory_of
 from tests.conformance.pocket_ledger import PocketLedger, pocket
+from workflow_adapters.inputs.step_ledger import NewStep
 from workflow_adapters.ports.step_ledger import SupportsClearExcept
+from workflow_adapters.records.step_ledger import StepClaim
 
 make_ledger: Final = pocket
 make_forgetful: Final = factory_of(Forgetful)
@@ -32,7 +34,19 @@ def _beside(factory: Any, name: str) -> Spec:
     return Spec(port=Port.STEP_LEDGER, factory=factory, name=name, side_by_side=True)
 
 
-hanging: Final = [_beside(factory_of(Hanging), "first"), _beside(factory_of(Hanging), "second")]
+class Stuck(Hanging):
+    """Leaves a file where it hangs."""
+
+    def __init__(self, env: Env) -> None:
+        super().__init__(env)
+        self._mark = env.tmp_path / "hangs"
+
+    async def claim(self, step: NewStep) -> StepClaim:
+        self._mark.touch()
+        return await super().claim(step)
+
+
+hanging: Final = [_beside(factory_of(Stuck), "first"), _beside(factory_of(Stuck), "second")]
 mortal: Final = [_beside(pocket, "pocket"), _beside(dying, "dying")]
 
 
