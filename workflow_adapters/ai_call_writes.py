@@ -43,6 +43,6 @@ async def write_apart(write: WriteBatch, batch: Sequence[AICallRecord]) -> list[
 
 def _is_outage(error: Exception) -> bool:
     """Whether the error is about the database, the moment or the place, and so says nothing about any call."""
-    if isinstance(error, BackendError):
-        return error.retryable or isinstance(error, OutcomeUnknownError)
-    return isinstance(error, UsageError | ConfigurationError | SchemaError)
+    if isinstance(error, UsageError | ConfigurationError | SchemaError | OutcomeUnknownError):
+        return True
+    return isinstance(error, BackendError) and error.retryable

@@ -14,9 +14,9 @@ Entity: TypeAlias = Literal[
 class WorkflowAdapterError(Exception):
     """Base of every error of this library.
 
-    All of them except `BackendError` leave the surrounding transaction usable. On Postgres neither do a SchemaError and
-    a ConfigurationError that are the server's answer to a statement: where one is caught, the end of the block raises
-    it again and nothing is stored. An inner block keeps the outer one usable after any error.
+    All of them except `BackendError` leave the surrounding transaction usable. A SchemaError or ConfigurationError that
+    is Postgres' answer to a statement in a transaction is a BackendError, too: where one is caught, the end of the
+    block raises it again and nothing is stored. An inner block keeps the outer one usable after any error.
     """
 
 

@@ -7,7 +7,9 @@ import pytest
 import pytest_asyncio
 
 from tests.postgres.support import a_run, inside, opened, query, run, script
+from tests.worked_examples.examples import call
 from workflow_adapters import (
+    BackendError,
     ConfigurationError,
     CreateLogInput,
     LogLevel,
@@ -51,8 +53,10 @@ async def ids(dsn: str) -> list[str]:
 
 async def put_and_swallow(tx: TransactionDatabase, id: str, sql: str) -> None:
     await tx.write(run(put(id)), single=True)
-    with pytest.raises(WorkflowAdapterError):
+    # Whatever it is besides: no other error may cost the transaction.
+    with pytest.raises(BackendError) as caught:
         await tx.write(run(sql), single=True)
+    assert isinstance(caught.value.__cause__, asyncpg.PostgresError)
 
 
 @refused
@@ -62,7 +66,7 @@ async def test_a_transaction_that_the_server_aborted_does_not_end_well(
     async with opened(things) as it:
         with pytest.raises(expected) as caught:
             await inside(it.database.transaction(), lambda tx: put_and_swallow(tx, "a", sql))
-        assert isinstance(caught.value.__cause__, WorkflowAdapterError)
+        assert isinstance(caught.value.__cause__, BackendError)
         assert await ids(things) == []
 
 
@@ -73,8 +77,9 @@ async def test_of_an_inner_block_only_its_own_work_is_undone(
     async with opened(things) as it:
         async with it.database.transaction() as tx:
             await tx.write(run(put("a")), single=True)
-            with pytest.raises(expected):
+            with pytest.raises(expected) as caught:
                 await inside(tx.transaction(), lambda inner: put_and_swallow(inner, "b", sql))
+            assert isinstance(caught.value.__cause__, BackendError)
             await tx.write(run(put("c")), single=True)
         assert await ids(things) == ["a", "c"]
 
@@ -93,8 +98,9 @@ async def test_the_block_of_bind_does_not_end_well_either(
         async with open_postgres(things) as adapters, connection.transaction():
             await inside(adapters.bind(connection), swallow)
 
-    with pytest.raises(expected):
+    with pytest.raises(expected) as caught:
         await in_transaction()
+    assert isinstance(caught.value.__cause__, BackendError)
     await connection.close()
     assert await ids(things) == []
 
@@ -117,6 +123,21 @@ async def test_a_table_that_went_missing_is_told_at_the_end_again(dsn: str) -> N
         with pytest.raises(SchemaError, match="workflow_logs"):
             await adapters.persistence.with_transaction(log_and_swallow)
         assert await adapters.persistence.get_run("r") is None
+
+
+async def test_no_logged_call_is_lost_to_a_missing_table(dsn: str) -> None:
+    async def log(tx: TransactionAdapters) -> None:
+        tx.ai_call_logger.log_call(call())
+        with pytest.raises(SchemaError, match="ai_calls"):
+            await tx.ai_call_logger.get_stats("")
+
+    async with open_postgres(dsn) as adapters:
+        assert await adapters.persistence.get_run("r") is None
+        await script(dsn, "ALTER TABLE ai_calls RENAME TO away")
+        with pytest.raises(SchemaError, match="ai_calls"):
+            await inside(adapters.transaction(), log)
+        await script(dsn, "ALTER TABLE away RENAME TO ai_calls")
+        assert (await adapters.ai_call_logger.get_stats("")).total_calls == 1
 
 
 async def test_what_a_savepoint_undid_is_not_held_against_the_transaction(things: str) -> None:

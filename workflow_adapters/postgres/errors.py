@@ -103,6 +103,14 @@ _MEANINGS: Final[dict[str, _Make]] = {
 }
 
 
+class TransactionSchemaError(SchemaError, BackendError):
+    """The server's answer to a statement, which cost the transaction: no error but a BackendError may do that."""
+
+
+class TransactionConfigurationError(ConfigurationError, BackendError):
+    """The same."""
+
+
 class InFlight(NamedTuple):
     """What a call had under way when it failed."""
 
@@ -119,6 +127,15 @@ def sqlstate(error: BaseException) -> str | None:
         if isinstance(candidate, asyncpg.PostgresError):
             return candidate.sqlstate
     return None
+
+
+def in_transaction(error: WorkflowAdapterError) -> WorkflowAdapterError:
+    """The error as it is raised inside a transaction."""
+    if isinstance(error, BackendError) or sqlstate(error) is None:
+        return error
+    if isinstance(error, SchemaError):
+        return TransactionSchemaError(error.missing, error.mend)
+    return TransactionConfigurationError(*error.args)
 
 
 def is_stale_plan(error: BaseException) -> bool:

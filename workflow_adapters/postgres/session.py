@@ -14,6 +14,8 @@ import asyncpg
 from workflow_adapters.errors import (
     BackendError,
     BackendUnavailableError,
+    ConfigurationError,
+    SchemaError,
     TransactionConflictError,
     UsageError,
     WorkflowAdapterError,
@@ -21,7 +23,7 @@ from workflow_adapters.errors import (
 from workflow_adapters.postgres.connection import Connection, is_lost, to_the_end
 from workflow_adapters.postgres.detect import PostgresFacts
 from workflow_adapters.postgres.engine import Engine
-from workflow_adapters.postgres.errors import ABORTED, InFlight, sqlstate, translated
+from workflow_adapters.postgres.errors import ABORTED, InFlight, in_transaction, sqlstate, translated
 from workflow_adapters.sql.statement import Operation
 from workflow_adapters.transaction_scope import Turn
 
@@ -99,18 +101,28 @@ class Session:
         try:
             self.require_transaction()
             yield
-        except BaseException as error:
-            if _may_cost_the_transaction(error) and (self.failure is None or sqlstate(error) != ABORTED):
-                self.failure = error
+        except WorkflowAdapterError as error:
+            told = in_transaction(error)
+            self._remember(told)
             if isinstance(error, BackendUnavailableError) and self._idle_limit is not None and idle >= self._idle_limit:
                 raise BackendUnavailableError(
                     f"the transaction was idle for {idle:g} s, longer than idle_in_transaction_timeout"
                     f" ({self._idle_limit:g} s): the server ended it and nothing was written"
                 ) from error.__cause__
+            if told is not error:
+                raise told from error.__cause__
+            raise
+        except BaseException as error:
+            self._remember(error)
             raise
         finally:
             self._used = time.monotonic()
             self._turn.give()
+
+    def _remember(self, error: BaseException) -> None:
+        is_harmless = isinstance(error, WorkflowAdapterError) and not isinstance(error, BackendError)
+        if not is_harmless and (self.failure is None or sqlstate(error) != ABORTED):
+            self.failure = error
 
     async def refuse_if_aborted(self) -> None:
         """Raise where an error that was swallowed has cost the transaction. In a turn of the caller's.
@@ -145,15 +157,9 @@ class Session:
         self.failure = None
 
 
-def _may_cost_the_transaction(error: BaseException) -> bool:
-    """Whether Postgres may have refused a statement: all that follow are then refused as well, up to a ROLLBACK."""
-    is_ours = isinstance(error, WorkflowAdapterError) and not isinstance(error, BackendError)
-    return not is_ours or sqlstate(error) is not None
-
-
 def _swallowed(failure: BaseException | None) -> WorkflowAdapterError:
     """What the end of a block raises for a failure that did not come out of it."""
-    if isinstance(failure, WorkflowAdapterError) and not isinstance(failure, BackendError):
+    if isinstance(failure, SchemaError | ConfigurationError):
         # As before, and no conflict: to run the block again would be of no use.
         again = copy(failure)
         again.add_note(_UNDONE)
