@@ -7,6 +7,8 @@ import sys
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit, urlunsplit
+from uuid import uuid4
 
 import asyncpg
 import pytest
@@ -317,6 +319,26 @@ async def test_an_index_may_have_another_name(empty_dsn: str) -> None:
     await script(empty_dsn, 'ALTER INDEX "ai_calls_batch_request_unique" RENAME TO "ai_calls_batchId_requestId_key"')
     async with open_postgres(empty_dsn) as adapters:
         await adapters.check_schema()
+
+
+@pytest.mark.parametrize("encoding", ["LATIN1", "SQL_ASCII"])
+async def test_a_database_that_can_not_hold_every_text_is_refused(dsn: str, encoding: str) -> None:
+    name = f"odd_{uuid4().hex[:12]}"
+    odd = urlunsplit(urlsplit(dsn)._replace(path=f"/{name}"))
+    await script(dsn, f"CREATE DATABASE {name} ENCODING '{encoding}' LC_COLLATE 'C' LC_CTYPE 'C' TEMPLATE template0")
+    try:
+        async with open_postgres(odd) as adapters:
+            if encoding == "SQL_ASCII":
+                await adapters.migrate()
+                await adapters.check_schema()
+                assert (await adapters.persistence.create_run(a_run("\u00e9\u20ac"))).id == "\u00e9\u20ac"
+                return
+            for call in (adapters.migrate, adapters.check_schema, adapters.operations.queue_stats):
+                with pytest.raises(SchemaError, match="encoding UTF8, which the database has as LATIN1"):
+                    await call()
+        assert await tables(odd) == set()
+    finally:
+        await script(dsn, f"DROP DATABASE {name} WITH (FORCE)")
 
 
 async def test_an_empty_database_is_told_to_migrate(empty_dsn: str) -> None:

@@ -13,6 +13,7 @@ from workflow_adapters.postgres.detect import (
     TABLES,
     Catalogue,
     read_catalogue,
+    refuse_encoding,
     refuse_newer,
 )
 from workflow_adapters.postgres.schema.migration import Index
@@ -51,6 +52,7 @@ async def check_schema(connection: Connection, schema: str, status_enum: str, li
     catalogue = await read_catalogue(connection, schema, status_enum, limit)
     version = catalogue.version
     owned = version is not None
+    refuse_encoding(catalogue)
     refuse_newer(version)
     indexes = await read_indexes(connection, schema, limit)
     missing = _missing_parts(catalogue, owned=owned)

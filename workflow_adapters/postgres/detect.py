@@ -54,6 +54,8 @@ class Catalogue(NamedTuple):
     labels: frozenset[str]
     version: int | None
     """The newest migration that ran; None where the schema was not made by migrate()."""
+    encoding: str
+    """The server's name for that of the database."""
 
 
 async def read_catalogue(connection: Connection, schema: str, status_enum: str, limit: float | None) -> Catalogue:
@@ -76,6 +78,8 @@ async def read_catalogue(connection: Connection, schema: str, status_enum: str, 
         JOIN pg_catalog.pg_namespace n ON n.oid = t.typnamespace
         JOIN pg_catalog.pg_enum e ON e.enumtypid = t.oid
         WHERE n.nspname = $1::text::name AND t.typname = $2::text::name
+        UNION ALL
+        SELECT 'encoding', pg_catalog.getdatabaseencoding()::text
         """,
         schema,
         status_enum,
@@ -89,10 +93,23 @@ async def read_catalogue(connection: Connection, schema: str, status_enum: str, 
             f"SELECT coalesce(max(version), 0) FROM {quoted(schema)}.{VERSION_TABLE}", timeout=limit
         )
         version = int(versions[0][0])
-    return Catalogue(found["table"] - {VERSION_TABLE}, found["column"], found["label"], version)
+    return Catalogue(found["table"] - {VERSION_TABLE}, found["column"], found["label"], version, *found["encoding"])
 
 
-_KINDS: Final = ("table", "column", "label")
+_KINDS: Final = ("table", "column", "label", "encoding")
+
+
+def refuse_encoding(catalogue: Catalogue) -> None:
+    """SchemaError where the database has another encoding than our texts and the lengths that are reckoned with.
+
+    There a failure could not be recorded for a character in its message, and a job whose workflow has an é in its name
+    would not be found by who serves it. SQL_ASCII takes bytes as they are.
+    """
+    if catalogue.encoding not in {"UTF8", "SQL_ASCII"}:
+        raise SchemaError(
+            [f"the encoding UTF8, which the database has as {catalogue.encoding}"],
+            "make a database WITH ENCODING 'UTF8' TEMPLATE template0",
+        )
 
 
 def refuse_newer(version: int | None) -> None:
@@ -106,6 +123,7 @@ def refuse_newer(version: int | None) -> None:
 
 def facts_of(catalogue: Catalogue) -> PostgresFacts:
     """What follows for the statements. SchemaError where the adapters can not work here."""
+    refuse_encoding(catalogue)
     refuse_newer(catalogue.version)
     if catalogue.version is not None and catalogue.version < CURRENT_VERSION:
         raise SchemaError(

@@ -13,7 +13,7 @@ import asyncpg
 from workflow_adapters.errors import BackendBusyError, ConfigurationError, WorkflowAdapterError
 from workflow_adapters.postgres.check import check_schema, read_indexes
 from workflow_adapters.postgres.connection import Connection, discard, is_lost, to_the_end
-from workflow_adapters.postgres.detect import Catalogue, read_catalogue, refuse_newer
+from workflow_adapters.postgres.detect import Catalogue, read_catalogue, refuse_encoding, refuse_newer
 from workflow_adapters.postgres.errors import InFlight, translated
 from workflow_adapters.postgres.migration_plan import Planner, Step
 from workflow_adapters.postgres.options import PostgresSettings
@@ -60,6 +60,7 @@ class Migrator:
     async def _steps(self) -> list[Step]:
         settings = self._settings
         catalogue = await read_catalogue(self._connection, settings.schema, settings.status_enum, self._seconds)
+        refuse_encoding(catalogue)
         refuse_newer(catalogue.version)
         if _is_theirs(catalogue):
             await check_schema(self._connection, settings.schema, settings.status_enum, self._seconds)
