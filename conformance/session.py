@@ -79,7 +79,8 @@ class Session:
         for id in clause.after:  # noqa: A001 - a clause's
             outcome = self.check(id).outcome
             if outcome in _BLOCKING:
-                reason = f"{BUILDS_ON}{id}, which is {outcome}"
+                # What keeps both from being tried is said rather than which of them came first.
+                reason = self._refusal(clause) or f"{BUILDS_ON}{id}, which is {outcome}"
                 return Result(clause_id=clause.id, outcome=Outcome.NOT_TESTED, reason=reason)
         return self._waived(clause, self._tried(clause))
 
@@ -99,7 +100,7 @@ class Session:
         return replace(result, outcome=Outcome.FAIL, failure=stale)
 
     def _tried(self, clause: Clause) -> Result:
-        reason = self.refused or self._unusable.get(clause.options)
+        reason = self._refusal(clause)
         if reason is not None:
             return Result(clause_id=clause.id, outcome=Outcome.NOT_TESTED, reason=reason)
         limit = clause.time_limit * self._choice.time_scale
@@ -113,6 +114,9 @@ class Session:
         except FixtureError as error:
             self._drop_lane()
             return self._untested(clause, str(error))
+
+    def _refusal(self, clause: Clause) -> str | None:
+        return self.refused or self._unusable.get(clause.options)
 
     def _trial(self, clause: Clause, limit: timedelta) -> Result:
         if not self._lessons.can_reset:
