@@ -24,7 +24,7 @@ from workflow_adapters import (
     WorkflowAdapterError,
 )
 from workflow_adapters.postgres.database import TransactionDatabase
-from workflow_adapters.postgres.errors import InFlight, connecting_failed, meaning, translated
+from workflow_adapters.postgres.errors import InFlight, connecting_failed, meaning, translated, was_never_sent
 
 CODES: dict[str, type[WorkflowAdapterError]] = {
     "08006": BackendUnavailableError,
@@ -88,6 +88,22 @@ def test_what_a_lost_connection_means(in_flight: InFlight, expected: type[Workfl
         assert type(translated(error, closed=False, in_flight=in_flight)) is expected
     # Whatever is raised on a connection that is closed.
     assert type(translated(server_error("57P01"), closed=True, in_flight=in_flight)) is expected
+
+
+@pytest.mark.parametrize(
+    ("error", "expected"),
+    [
+        (server_error("57P05"), True),
+        (server_error("25P03"), True),
+        (server_error("57P01"), False),
+        (asyncpg.InterfaceError("connection is closed"), True),
+        (asyncpg.InternalClientError("cannot switch to state 12; another operation (2) is in progress"), True),
+        (asyncpg.InternalClientError("got result for unknown protocol state"), False),
+        (asyncpg.ConnectionDoesNotExistError("closed in the middle"), False),
+    ],
+)
+def test_what_certainly_was_not_done(error: Exception, expected: bool) -> None:
+    assert was_never_sent(error) is expected
 
 
 def test_the_servers_last_words_are_told() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Final, TypeVar
 
-from workflow_adapters.errors import WorkflowAdapterError
+from workflow_adapters.errors import SchemaError, WorkflowAdapterError
 from workflow_adapters.lifecycle import Lifecycle
 from workflow_adapters.postgres.connection import Connection, is_lost
 from workflow_adapters.postgres.detect import PostgresFacts, facts_of, read_catalogue
@@ -48,7 +48,7 @@ class Engine:
         return self.facts
 
     def forget_schema(self) -> None:
-        """Look again before the next statement: a migration ran."""
+        """Look again before the next statement: a migration ran, or something is not there any more."""
         self.facts = None
 
     async def run(
@@ -63,7 +63,11 @@ class Engine:
                     rows = await self._fetch(connection, statement, limit)
                 except Exception as error:
                     sent = answered or not was_never_sent(error)
-                    raise _failed(error, connection, InFlight(sent=sent, in_doubt=in_doubt)) from error
+                    failed = _failed(error, connection, InFlight(sent=sent, in_doubt=in_doubt))
+                    if isinstance(failed, SchemaError):
+                        # Another schema may have taken the place of the one we saw.
+                        self.forget_schema()
+                    raise failed from error
                 answered = True
                 statement = operation.send(rows)
         except StopIteration as end:

@@ -26,6 +26,9 @@ UNIQUE_VIOLATION: Final = "23505"
 ABORTED: Final = "25P02"
 """A statement after one that failed, in the same transaction."""
 
+# Of idle_session_timeout and idle_in_transaction_session_timeout: a statement that met this end was not begun.
+_ENDED_IDLE: Final = frozenset({"57P05", "25P03"})
+
 MIGRATE: Final = "run `await adapters.migrate()`; `await adapters.check_schema()` lists all that is missing"
 
 # PgBouncer's for all it has to say, a refused startup parameter included.
@@ -144,13 +147,13 @@ def is_stale_plan(error: BaseException) -> bool:
 
 
 def was_never_sent(error: Exception) -> bool:
-    """Whether asyncpg refused a statement before it wrote a byte of it.
+    """Whether asyncpg refused a statement before it wrote a byte of it, or the server had ended the session before.
 
     Of a connection whose end has been announced and not yet come, it says only that it is busy. There is nothing else
     to tell this by; words that another version might use would leave the outcome unknown, which is always right.
     """
     is_busy = isinstance(error, asyncpg.InternalClientError) and str(error).startswith("cannot switch to state")
-    return is_busy or isinstance(error, asyncpg.InterfaceError)
+    return is_busy or isinstance(error, asyncpg.InterfaceError) or sqlstate(error) in _ENDED_IDLE
 
 
 def translated(error: Exception, closed: bool, in_flight: InFlight) -> WorkflowAdapterError:
