@@ -55,9 +55,10 @@ _TITLES: Final = {
 
 
 class Evidence(StrEnum):
-    """How a clause is proven: by examples (races with plain assertions among them), or by something stronger."""
+    """How a clause is proven. All are by examples today; the other kinds are kept for clauses that are yet to come."""
 
     EXAMPLE = "example"
+    """Chosen inputs and plain assertions, races of adapters among them."""
     MODEL = "model"
     HISTORY = "history"
     FAULT = "fault"
@@ -71,7 +72,10 @@ class Parameters:
     clock: Literal["caller", "database"] = "caller"
     """Which clock stamps and decides: ``env.clock``, or one that the harness can not set."""
     durability: Literal["process", "crash"] = "process"
-    """What an acknowledged write survives: the end of the call, or the death of process and server."""
+    """What an acknowledged write survives: the end of the call, or the death of process and server.
+
+    Its author's word, which reports repeat: no clause needs it yet, and nothing of the harness kills a server.
+    """
     serves: Literal["honoured", "ignored"] = "honoured"
     """Whether a claim selects by `serves`; a transport that can not select says "ignored"."""
     writers: Literal["one", "many"] = "many"

@@ -9,9 +9,10 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import fields, is_dataclass
 from typing import Any, Final, cast
 
-from conformance.clause import Clause, name_of
+from conformance.clause import Clause, Evidence, name_of
 
 _LONGEST: Final = 300
+_EVIDENCE: Final = {Evidence.EXAMPLE: "example, as of every clause today; what no example meets is not shown"}
 
 
 def explained(clause: Clause) -> str:
@@ -27,7 +28,8 @@ def explained(clause: Clause) -> str:
         "  If it fails, check",
         *(f"    - {hint}" for hint in clause.hints),
         "",
-        f"  Needs {needs}. Evidence: {clause.evidence}. Time limit: {clause.time_limit.total_seconds():g} s.",
+        f"  Needs {needs}. Time limit: {clause.time_limit.total_seconds():g} s.",
+        f"  Evidence: {_EVIDENCE.get(clause.evidence, clause.evidence)}.",
     ]
     lines += [f"  Tried after {', '.join(clause.after)}."] if clause.after else []
     lines += ["", f"  Tried by {clause.function.__module__}:", ""]

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from conformance.clause import MUST, Options, Port, Requires
+from conformance.clause import MUST, Evidence, Options, Port, Requires
 from conformance.context import Context
 from conformance.registry import Registry, clause, load
 
@@ -91,3 +92,12 @@ def test_options_are_few_since_each_kind_of_them_is_a_store_kept_open() -> None:
     for each in load().clauses():
         kinds.setdefault(each.options, []).append(each.id)
     assert len(kinds) < 20
+
+
+def test_what_the_documentation_says_of_evidence_and_durability_is_so() -> None:
+    clauses = load().clauses()
+    assert {clause.evidence for clause in clauses} == {Evidence.EXAMPLE}
+    assert [clause.id for clause in clauses for need in clause.requirements if need.name == "durability"] == []
+    said = " ".join((Path(__file__).parent.parent.parent / "docs" / "conformance.md").read_text().split())
+    assert "`evidence` is `example` for all of them today" in said
+    assert "no clause tries it yet" in said
