@@ -58,8 +58,9 @@ def each_server(request: pytest.FixtureRequest) -> Iterator[ThrowawayServer]:
         yield server
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def server() -> Iterator[ThrowawayServer]:
+    """For tests that leave the server itself as it is: to start one takes more than most of them."""
     with blocking_postgres("embedded-16") as server:
         yield server
 

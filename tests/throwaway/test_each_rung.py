@@ -46,14 +46,11 @@ def test_a_stopped_server_is_down_until_it_is_restarted(
 
 
 @pytest.mark.parametrize("rung", ["embedded-16", "testcontainers"])
-@pytest.mark.parametrize("state", ["running", "killed", "stopped"])
-def test_nothing_is_left_in_whatever_state_it_was(rung: str, state: str) -> None:
+@pytest.mark.parametrize("end", [ThrowawayServer.kill, ThrowawayServer.stop])
+def test_nothing_is_left_of_a_server_that_is_down(rung: str, end: Callable[[ThrowawayServer], None]) -> None:
     with server_or_skip(rung, settings={"shared_buffers": "32MB"}) as server:
         assert not is_gone(run_id(server), server.rung)
-        if state == "killed":
-            server.kill()
-        elif state == "stopped":
-            server.stop()
+        end(server)
     assert is_gone(run_id(server), server.rung)
 
 
