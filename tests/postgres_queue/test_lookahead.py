@@ -53,6 +53,16 @@ def test_nothing_is_remembered_of_cheap_looks(time: Time) -> None:
     assert not lookahead.is_costly
 
 
+def test_a_batch_may_take_longer_by_what_it_takes(time: Time) -> None:
+    lookahead = Lookahead(time)
+    for _ in range(100):
+        lookahead.looked(answer("a", milliseconds=15)._replace(failed=100))
+    assert not lookahead.is_costly
+    for _ in range(10):
+        lookahead.looked(answer("a", milliseconds=30)._replace(failed=100))
+    assert lookahead.is_costly
+
+
 def test_one_cheap_look_ends_it(time: Time) -> None:
     lookahead = used_to_costly_looks(time)
     assert lookahead.is_costly

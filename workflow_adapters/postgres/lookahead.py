@@ -33,6 +33,8 @@ Serves: TypeAlias = "tuple[ServedDefinition, ...] | None"
 _LEAST: Final = 250
 _MOST: Final = 1000
 _COSTLY_MS: Final = 2.0
+# What a large batch takes is no long way to the first job.
+_EACH_MS: Final = 0.2
 _IN_A_ROW: Final = 10
 _SPARE_IDS: Final = 4
 _PARTS: Final = 4
@@ -133,7 +135,8 @@ class Lookahead:
         """A look was made."""
         self._looked_at = self._now()
         self._cost = answer.milliseconds / 1000
-        self._costly_in_a_row = self._costly_in_a_row + 1 if answer.milliseconds > _COSTLY_MS else 0
+        taking = _EACH_MS * (len(answer.jobs) + answer.failed)
+        self._costly_in_a_row = self._costly_in_a_row + 1 if answer.milliseconds > _COSTLY_MS + taking else 0
         self._forget()
         self._remembers = answer.costly or self.is_costly
         self._expires_at = self._looked_at
