@@ -29,6 +29,7 @@ class Engine:
         self.dialect = dialect
         self.plans = PlanWatch()
         self.facts: PostgresFacts | None = None
+        self._doubted: PostgresFacts | None = None
         self.style = self._style(CURRENT)
 
     def check(self) -> None:
@@ -43,13 +44,25 @@ class Engine:
                 catalogue = await read_catalogue(connection, settings.schema, settings.status_enum, limit)
             except Exception as error:
                 raise _failed(error, connection, InFlight(sent=False)) from error
-            facts = facts_of(catalogue)
-            self.style, self.facts = self._style(facts), facts
+            try:
+                facts = facts_of(catalogue)
+            except SchemaError:
+                # What is there goes on working. Another call may have looked at the same time.
+                seen = self.facts or self._doubted
+                if seen is None:
+                    raise
+                facts = seen
+            self.style, self.facts, self._doubted = self._style(facts), facts, None
         return self.facts
 
     def forget_schema(self) -> None:
-        """Look again before the next statement: a migration ran, or something is not there any more."""
-        self.facts = None
+        """Look again before the next statement: a migration ran."""
+        self.facts = self._doubted = None
+
+    def doubt_schema(self) -> None:
+        """The same where something is missing: another schema may have taken the place of the one we saw."""
+        if self.facts is not None:
+            self.facts, self._doubted = None, self.facts
 
     async def run(
         self, connection: Connection, operation: Operation[T], *, limit: float | None, in_doubt: bool = False
@@ -65,8 +78,7 @@ class Engine:
                     sent = answered or not was_never_sent(error)
                     failed = _failed(error, connection, InFlight(sent=sent, in_doubt=in_doubt))
                     if isinstance(failed, SchemaError):
-                        # Another schema may have taken the place of the one we saw.
-                        self.forget_schema()
+                        self.doubt_schema()
                     raise failed from error
                 answered = True
                 statement = operation.send(rows)
