@@ -13,7 +13,7 @@ import anyio
 
 from examples.document_pipeline.handlers import Pipeline
 from examples.document_pipeline.journal import Journal
-from workflow_adapters import Adapters, open_adapters
+from workflow_adapters import BuiltInAdapters, open_adapters
 from workflow_adapters.runtime import JobContext, Worker
 
 LEASE = timedelta(seconds=1.5)
@@ -22,7 +22,7 @@ LEASE = timedelta(seconds=1.5)
 class Mishaps:
     """What befalls this process, once: it stalls (and will be killed), or stops itself as if the machine had frozen."""
 
-    def __init__(self, kind: str, database: str, adapters: Adapters, journal: Journal) -> None:
+    def __init__(self, kind: str, database: str, adapters: BuiltInAdapters, journal: Journal) -> None:
         self._kind = kind
         self._database = database
         self._adapters = adapters
@@ -31,7 +31,7 @@ class Mishaps:
     async def befall(self, ctx: JobContext) -> None:
         kind, self._kind = self._kind, ""
         if kind == "stalls":
-            await self._adapters.ai_call_logger.flush()  # type: ignore[attr-defined]  # the built-in loggers can
+            await self._adapters.ai_call_logger.flush()
             self._journal.note("stalls", stage=ctx.job.stage_id, job=ctx.job.job_id)
             await anyio.sleep_forever()
         elif kind == "stops":

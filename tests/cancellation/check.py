@@ -10,13 +10,13 @@ import anyio
 
 from tests.cancellation.driver import Mode, cancel_at, cancel_everywhere
 from tests.cancellation.world import Case, World, seen
-from workflow_adapters import Adapters
+from workflow_adapters import BuiltInAdapters
 
 _tags = count(1)
 
 
 async def check_cancellation(
-    case: Case, adapters: Adapters, is_idle: Callable[[], Awaitable[bool]] | None = None
+    case: Case, adapters: BuiltInAdapters, is_idle: Callable[[], Awaitable[bool]] | None = None
 ) -> dict[Mode, int]:
     """Cancel the case at every suspension in every mode; returns, and prints, how many points were tried.
 
@@ -49,7 +49,7 @@ async def check_cancellation(
     return points
 
 
-async def _reference(case: Case, adapters: Adapters, *, run: bool) -> Any:
+async def _reference(case: Case, adapters: BuiltInAdapters, *, run: bool) -> Any:
     world = _world(case, adapters)
     prepared = await case.prepare(world)
     if run:
@@ -57,5 +57,5 @@ async def _reference(case: Case, adapters: Adapters, *, run: bool) -> Any:
     return await seen(world)
 
 
-def _world(case: Case, adapters: Adapters) -> World:
+def _world(case: Case, adapters: BuiltInAdapters) -> World:
     return World(adapters=adapters, tag=f"{case.name} {next(_tags)}")

@@ -8,7 +8,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
 from workflow_adapters import (
-    Adapters,
+    BuiltInAdapters,
     CreateAICallInput,
     CreateAnnotationInput,
     CreateLogInput,
@@ -19,7 +19,6 @@ from workflow_adapters import (
     EnqueueJobInput,
     NewStep,
     ServedDefinition,
-    SupportsListCalls,
     WorkflowStageRecord,
 )
 from workflow_adapters.records.status import LogLevel, StepKind, StepStatus
@@ -32,7 +31,7 @@ STALE: Final = timedelta(days=-1)
 class World:
     """The rows of one attempt carry its `tag`: attempts share a database and do not see each other."""
 
-    adapters: Adapters
+    adapters: BuiltInAdapters
     tag: str
 
     @property
@@ -140,7 +139,6 @@ async def seen(world: World) -> Any:
     stages = await a.persistence.get_stages_by_run(world.tag)
     dead = await a.operations.list_dead_outbox_events(limit=1000)
     key = await a.persistence.acquire_idempotency_key(world.tag, "command")
-    assert isinstance(a.ai_call_logger, SupportsListCalls)
     found = {
         "run": await a.persistence.get_run(world.tag),
         "stages": stages,

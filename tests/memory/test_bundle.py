@@ -230,7 +230,6 @@ async def test_what_was_paid_in_a_failed_transaction_stays_paid() -> None:
                 raise UndoError
             tx.ai_call_logger.log_call(ai_call("pending"))
             raise UndoError
-        assert isinstance(adapters.ai_call_logger, SupportsListCalls)
         calls = await adapters.ai_call_logger.list_calls("")
         assert [call.topic for call in calls] == ["written", "inner", "pending"]
         assert await adapters.persistence.get_run("r") is None

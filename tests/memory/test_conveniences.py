@@ -26,7 +26,7 @@ from workflow_adapters import (
 
 pytestmark = pytest.mark.asyncio  # aiosqlite knows no other event loop
 
-# Any: the conveniences are methods of the built-in adapters, which no port's type has.
+# Any: a record that might be None is None in no test, and reading on from it says so.
 Opening: TypeAlias = Callable[[], Any]
 
 

@@ -21,6 +21,7 @@ from workflow_adapters import (
     open_memory,
 )
 from workflow_adapters.memory import MemoryStore
+from workflow_adapters.opening import Opening
 
 pytestmark = pytest.mark.anyio
 
@@ -204,11 +205,11 @@ async def test_another_task_waits_for_its_turn_and_not_for_ever() -> None:
         tasks.cancel_scope.cancel()
 
 
-async def enter_later(tasks: anyio.abc.TaskGroup, opening: object) -> Adapters:
+async def enter_later(tasks: anyio.abc.TaskGroup, opening: Opening) -> Adapters:
     """Keep a bundle open in a task of its own."""
 
     async def keep(*, task_status: TaskStatus[Adapters]) -> None:
-        async with opening as adapters:  # type: ignore[attr-defined] - an Opening, as all open functions give
+        async with opening as adapters:
             task_status.started(adapters)
             await anyio.sleep_forever()
 

@@ -15,8 +15,10 @@ from tests.runtime.support import QUICK, UnreadableError, enqueue, job, until, u
 from tests.worked_examples.examples import run
 from workflow_adapters import (
     Adapters,
+    BuiltInAdapters,
     ConfigurationError,
     InvalidValueError,
+    JobAckFence,
     OutcomeUnknownError,
     ServedDefinition,
     Status,
@@ -176,7 +178,7 @@ async def test_without_adapters_a_transaction_is_a_configuration_error(adapters:
     await task
 
 
-async def test_a_job_that_is_not_served_is_never_run(adapters: Adapters) -> None:
+async def test_a_job_that_is_not_served_is_never_run(adapters: BuiltInAdapters) -> None:
     class Ignorant:
         """A queue that takes no notice of `serves`."""
 
@@ -187,7 +189,7 @@ async def test_a_job_that_is_not_served_is_never_run(adapters: Adapters) -> None
             return await adapters.job_queue.dequeue()
 
         async def dequeue_many(self, limit: int, serves: object = None) -> object:
-            return await adapters.job_queue.dequeue_many(limit)  # type: ignore[attr-defined]  # the built-in ones can
+            return await adapters.job_queue.dequeue_many(limit)
 
     async def handler(ctx: JobContext) -> None:
         raise AssertionError("run although not served")
@@ -223,18 +225,18 @@ async def test_bad_settings_are_refused(adapters: Adapters, settings: dict[str, 
     assert caught.value.path == path
 
 
-async def test_completions_of_many_jobs_share_statements(adapters: Adapters) -> None:
+async def test_completions_of_many_jobs_share_statements(adapters: BuiltInAdapters) -> None:
     async def handler(ctx: JobContext) -> None:
         return None
 
     calls: list[int] = []
-    complete_many = adapters.job_queue.complete_many  # type: ignore[attr-defined]  # the built-in ones can
+    complete_many = adapters.job_queue.complete_many
 
     class Counting:
         def __getattr__(self, name: str) -> object:
             return getattr(adapters.job_queue, name)
 
-        async def complete_many(self, claims: list[object]) -> object:
+        async def complete_many(self, claims: list[tuple[str, JobAckFence]]) -> object:
             calls.append(len(claims))
             return await complete_many(claims)
 

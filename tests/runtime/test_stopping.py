@@ -11,7 +11,7 @@ import anyio
 import pytest
 
 from tests.runtime.support import QUICK, enqueue, job, until_noted, until_status, working
-from workflow_adapters import Adapters, Status, open_adapters
+from workflow_adapters import Adapters, BuiltInAdapters, Status, open_adapters
 from workflow_adapters.runtime import Event, JobContext, Worker
 
 pytestmark = pytest.mark.asyncio
@@ -47,7 +47,7 @@ async def test_a_handler_that_outlasts_the_drain_is_cancelled_and_its_job_given_
     assert found.last_error == "the worker stopped before the job ended"
 
 
-async def test_claims_that_no_handler_has_seen_are_given_back(adapters: Adapters) -> None:
+async def test_claims_that_no_handler_has_seen_are_given_back(adapters: BuiltInAdapters) -> None:
     claimed = asyncio.Event()
 
     class Slow:
@@ -57,7 +57,7 @@ async def test_claims_that_no_handler_has_seen_are_given_back(adapters: Adapters
             return getattr(adapters.job_queue, name)
 
         async def dequeue_many(self, limit: int, serves: object = None) -> object:
-            found = await adapters.job_queue.dequeue_many(limit)  # type: ignore[attr-defined]  # the built-in ones can
+            found = await adapters.job_queue.dequeue_many(limit)
             claimed.set()
             await stopped.wait()
             return found

@@ -20,15 +20,14 @@ import trio
 from tests.sqlite.claimers import job
 from tests.sqlite.support import threads_left
 from workflow_adapters import (
-    Adapters,
     BackendUnavailableError,
+    BuiltInAdapters,
     ConfigurationError,
     CreateAICallInput,
     CreateAnnotationInput,
     CreateOutboxEventInput,
     CreateRunInput,
     SchemaError,
-    SupportsWaiting,
     SystemClock,
     UsageError,
     open_adapters,
@@ -67,7 +66,7 @@ def ai_call(request_id: str | None = None) -> CreateAICallInput:
 
 
 @asynccontextmanager
-async def migrated(path: Path) -> AsyncIterator[Adapters]:
+async def migrated(path: Path) -> AsyncIterator[BuiltInAdapters]:
     """Not a fixture: a bundle is entered and left in one task."""
     async with open_sqlite(path) as adapters:
         await adapters.migrate()
@@ -306,7 +305,6 @@ async def test_waiting_for_jobs_ends_with_the_commit_that_brings_one(
     monkeypatch.setattr(job_queue, "_LOOK_AGAIN", 3600)
     async with migrated(path) as adapters:
         queue = adapters.job_queue
-        assert isinstance(queue, SupportsWaiting)
         waiting = asyncio.create_task(queue.wait_for_jobs(timedelta(hours=1)))
         async with adapters.transaction() as tx:
             await tx.job_queue.enqueue_parallel([job(1)])

@@ -15,7 +15,7 @@ from tests.cancellation.check import check_cancellation
 from tests.cancellation.driver import Mode, cancel_at, cancel_everywhere
 from tests.cancellation.world import Case
 from tests.sqlite.support import Lock, ids, opened, put, run, stored, threads_left
-from workflow_adapters import Adapters, CreateRunInput, ManualClock, open_sqlite
+from workflow_adapters import BuiltInAdapters, CreateRunInput, ManualClock, open_sqlite
 from workflow_adapters.sqlite.pool import PooledDatabase
 
 pytestmark = pytest.mark.asyncio
@@ -33,7 +33,7 @@ def is_locked(path: Path) -> bool:
 
 
 @asynccontextmanager
-async def adapters_on(path: Path) -> AsyncIterator[Adapters]:
+async def adapters_on(path: Path) -> AsyncIterator[BuiltInAdapters]:
     async with open_sqlite(path, clock=ManualClock(), durability="normal") as adapters:
         await adapters.migrate()
         yield adapters

@@ -7,6 +7,7 @@ from datetime import timedelta
 from tests.worked_examples.examples import HOUR, MINUTE, SECOND, START, Pair, World, error_of, event, example, run
 from workflow_adapters import (
     Acquired,
+    BuiltInPersistence,
     IdempotencyFence,
     InProgress,
     JobAckOutcome,
@@ -393,8 +394,8 @@ async def release_unfenced(w: World) -> Pair:
 
 @example("with_transaction", "commits when fn returns and gives back its value")
 async def with_transaction_commits(w: World) -> Pair:
-    async def work(tx: object) -> str:
-        await tx.create_run(run())  # type: ignore[attr-defined]  # tx is the persistence of the transaction
+    async def work(tx: BuiltInPersistence) -> str:
+        await tx.create_run(run())
         return "done"
 
     return (await w.persistence.with_transaction(work), await w.persistence.get_run_status("r1")), (
@@ -407,8 +408,8 @@ async def with_transaction_commits(w: World) -> Pair:
 async def with_transaction_rolls_back(w: World) -> Pair:
     boom = RuntimeError("boom")
 
-    async def work(tx: object) -> None:
-        await tx.create_run(run())  # type: ignore[attr-defined]  # tx is the persistence of the transaction
+    async def work(tx: BuiltInPersistence) -> None:
+        await tx.create_run(run())
         raise boom
 
     try:
@@ -420,7 +421,7 @@ async def with_transaction_rolls_back(w: World) -> Pair:
 
 @example("with_transaction", "A tx used after its end is a UsageError")
 async def with_transaction_after_end(w: World) -> Pair:
-    async def work(tx: object) -> object:
+    async def work(tx: BuiltInPersistence) -> object:
         return tx
 
     tx = await w.persistence.with_transaction(work)
