@@ -65,6 +65,8 @@ def load(backend: str) -> None:
     family = backend.partition("-")[0]
     for name in ("anyio._backends._asyncio", f"workflow_adapters.{family}.bundle"):
         import_module(name)
+    # Modules of another backend may have been loaded since it was called first.
+    imports_of_ours.cache_clear()
     imports_of_ours()
 
 
