@@ -6,7 +6,7 @@ import fnmatch
 import platform
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import fields
 from datetime import UTC, datetime
 from importlib import metadata
@@ -69,16 +69,9 @@ def run_sync(
     chosen = choose(spec, choice, known)
     session = Session(spec, known, choice)
     started_at, began = datetime.now(UTC), time.monotonic()
-    tried: list[tuple[Clause, Result]] = []
     left = ""
     try:
-        for clause in chosen:
-            if stop is not None and stop.is_set():
-                break
-            result = session.check(clause.id)
-            tried.append((clause, result))
-            if on_result is not None:
-                on_result(clause, result)
+        tried = _tried(session, chosen, on_result, stop)
     finally:
         left = session.close()
     return Report(
@@ -98,6 +91,23 @@ def run_sync(
         refused=session.refused,
         leftovers=left,
     )
+
+
+def _tried(
+    session: Session,
+    chosen: Sequence[Clause],
+    on_result: Callable[[Clause, Result], None] | None,
+    stop: threading.Event | None,
+) -> list[tuple[Clause, Result]]:
+    tried: list[tuple[Clause, Result]] = []
+    for clause in chosen:
+        if stop is not None and stop.is_set():
+            break
+        result = session.check(clause.id)
+        tried.append((clause, result))
+        if on_result is not None:
+            on_result(clause, result)
+    return tried
 
 
 def choose(spec: Spec, choice: Choice, registry: Registry) -> list[Clause]:
