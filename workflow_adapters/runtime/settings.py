@@ -40,6 +40,7 @@ class WorkerSettings:
 
     - `concurrency`: handlers running at once.
     - `serves`: handed to every claim, and checked again on every claimed job.
+    - `worker_id`: what claims are stamped with, if the queue was given no id of its own; made up without one.
     - `lease`: how long a claim lives without a heartbeat; the `stale_after` of the reaper must not be shorter.
     - `heartbeat_every`: a fifth of the lease by default, at most a quarter.
     - `heartbeat_thread`: opens the queue again for a thread that beats while a handler blocks the loop.
