@@ -31,9 +31,10 @@ def one_by_one() -> str:
     """A claim and its acknowledgement, as a script of pgbench."""
     claim = sql_of(statement_of(lambda queue: queue.dequeue())).replace("$1", "'me'").replace("$2", "1")
     acknowledge = sql_of(statement_of(lambda queue: queue.complete("id", FENCE)))
-    started = "(timestamp 'epoch' + :started::bigint * interval '1 millisecond')::text"
-    acknowledge = acknowledge.replace("$1", ":id").replace("$2::text", started).replace("$3", ":attempt")
-    # Where others were quicker the claim answers with what it saw.
+    # Where others were quicker the claim answers with what it saw, and there is nothing to acknowledge.
+    started = "(timestamp 'epoch' + coalesce(nullif(:started, ''), '0')::bigint * interval '1 millisecond')::text"
+    attempt = "coalesce(nullif(:attempt, ''), '0')"
+    acknowledge = acknowledge.replace("$1", ":id").replace("$2::text", started).replace("$3", attempt)
     return f"{claim.replace('$3', '0')} LIMIT 1 \\gset\n{acknowledge};\n"
 
 
