@@ -18,6 +18,7 @@ from workflow_adapters import (
     BuiltInPostgresAdapters,
     BuiltInStepLedger,
     open_memory,
+    open_postgres,
     open_sqlite,
 )
 from workflow_adapters.opening import Opening
@@ -32,6 +33,20 @@ ELSEWHERE = {"bind_sqlalchemy"}
 async def test_it_runs(opening: Callable[[], Opening]) -> None:
     async with opening() as adapters:
         await user_program.use(adapters)
+
+
+@pytest.mark.asyncio
+async def test_it_runs_on_postgres(postgres_dsn: str) -> None:
+    async with open_postgres(postgres_dsn) as adapters:
+        assert isinstance(adapters, BuiltInPostgresAdapters)
+        await user_program.use(adapters)
+
+
+@pytest.mark.asyncio
+async def test_only_postgres_is_told_from_the_others_by_isinstance() -> None:
+    async with open_memory() as memory, open_sqlite() as sqlite:
+        assert not isinstance(memory, BuiltInPostgresAdapters)
+        assert not isinstance(sqlite, BuiltInPostgresAdapters)
 
 
 @pytest.mark.parametrize("type_", [*PORTS, BuiltInAdapters, BuiltInPostgresAdapters])
