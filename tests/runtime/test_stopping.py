@@ -10,7 +10,7 @@ from datetime import timedelta
 import anyio
 import pytest
 
-from tests.runtime.support import QUICK, enqueue, job, until_noted, until_status, working
+from tests.runtime.support import QUICK, enqueue, job, until, until_noted, until_status, working
 from workflow_adapters import Adapters, BuiltInAdapters, Status, open_adapters
 from workflow_adapters.runtime import Event, JobContext, Worker
 
@@ -123,7 +123,12 @@ async def test_a_thousand_starts_and_stops_leave_nothing_behind(url: str) -> Non
         gc.collect()
         for _ in range(CYCLES):
             await cycle()
-        gc.collect()
         assert len(asyncio.all_tasks()) == tasks
         assert threading.active_count() == threads
-        assert sum(isinstance(thing, Worker) for thing in gc.get_objects()) <= 2
+
+        async def forgotten() -> bool:
+            gc.collect()
+            return sum(isinstance(thing, Worker) for thing in gc.get_objects()) <= 2
+
+        # What an exception or a timer of the last ones still refers to goes a little later.
+        await until(forgotten)
