@@ -8,8 +8,10 @@ from typing import Any
 from typer.testing import CliRunner, Result
 
 from workflow_adapters.cli.app import app
+from workflow_adapters.cli.output import console
 
 runner = CliRunner()
+console.width = 200  # it has read COLUMNS, or not, when it was made
 
 
 class Shell:
@@ -19,7 +21,7 @@ class Shell:
         self.url = url
 
     def __call__(self, *words: str, code: int = 0) -> Result:
-        result = runner.invoke(app, list(words), env={"WORKFLOW_ADAPTERS_URL": self.url, "COLUMNS": "200"})
+        result = runner.invoke(app, list(words), env={"WORKFLOW_ADAPTERS_URL": self.url})
         assert result.exit_code == code, result.output
         return result
 
