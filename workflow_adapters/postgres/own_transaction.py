@@ -83,7 +83,8 @@ class OwnTransaction:
         """Whoever had the connection may have left settings, locks or a LISTEN in its session. We leave nothing."""
         if not self.session.handed_out or is_lost(self._connection):
             return
-        if isinstance(self._connection, OwnConnection) and self._connection.is_altered:
+        # asyncpg has isinstance say that a pool's proxy is a connection of any class.
+        if type(self._connection) is OwnConnection and self._connection.is_altered:
             discard(self._connection)
             return
         try:
