@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import time
 from collections.abc import Awaitable, Callable
 from datetime import timedelta
@@ -10,11 +9,10 @@ from typing import TypeAlias
 
 import anyio
 
-from workflow_adapters.lifecycle import wait_through_cancel
 from workflow_adapters.ports.job_queue import JobQueue, SupportsDequeueMany, SupportsWaiting
 from workflow_adapters.records.job_queue import DequeueResult
 from workflow_adapters.runtime.backoff import Backoff
-from workflow_adapters.runtime.event_loop import current_asyncio_task
+from workflow_adapters.runtime.claim_in_flight import ClaimInFlight
 from workflow_adapters.runtime.observation import Event, Observation
 from workflow_adapters.runtime.settings import WorkerSettings
 from workflow_adapters.runtime.task_groups import open_task_group
@@ -47,11 +45,12 @@ class Claims:
         self._trouble = Backoff()
         self._empty = Backoff(timedelta(milliseconds=5), settings.poll_interval)
         self._woken = False
-        self._call = anyio.CancelScope()
+        self._in_flight: ClaimInFlight[list[DequeueResult]] | None = None
 
     def hurry(self) -> None:
         """Give a claim in flight `grace` to end."""
-        self._call.deadline = min(self._call.deadline, anyio.current_time() + self._settings.grace.total_seconds())
+        if self._in_flight is not None:
+            self._in_flight.hurry()
 
     async def take(self, limit: int) -> tuple[list[DequeueResult], float]:
         """Claim up to `limit` jobs; [] after a pause when there was none, or trouble."""
@@ -71,38 +70,25 @@ class Claims:
         return claimed, sent
 
     async def _claim_to_the_end(self, limit: int, sent: float) -> list[DequeueResult]:
-        lease = self._settings.lease.total_seconds()
-        self._call = anyio.CancelScope(shield=True, deadline=anyio.current_time() + lease)
-        if current_asyncio_task() is None:
-            return await self._claim(limit)
-        # In a task of its own: asyncio's task.cancel() reaches through a shield.
-        call = asyncio.create_task(self._claim(limit))
-        try:
-            await asyncio.wait([call])
-        except asyncio.CancelledError:
-            self.hurry()
-            ending = asyncio.create_task(self._end(call, sent))
-            ended = anyio.Event()
-            ending.add_done_callback(lambda _: ended.set())
-            await wait_through_cancel(ended)
-            raise
-        return call.result()
+        async def give_back(jobs: list[DequeueResult]) -> None:
+            await self._give_back(jobs, sent)
 
-    async def _end(self, call: asyncio.Task[list[DequeueResult]], sent: float) -> None:
-        await asyncio.wait([call])
-        error = asyncio.CancelledError() if call.cancelled() else call.exception()
-        if error is None:
-            await self._give_back(call.result(), sent)
-        else:
-            self._observation.note(Event.CLAIM_FAILED, f"a claim failed: {error!r}", error=repr(error))
+        self._in_flight = ClaimInFlight(
+            lambda: self._claim(limit),
+            give_back,
+            timeout=self._settings.lease.total_seconds(),
+            patience=self._settings.grace.total_seconds(),
+        )
+        try:
+            return await self._in_flight.answer()
+        finally:
+            self._in_flight = None
 
     async def _claim(self, limit: int) -> list[DequeueResult]:
-        with self._call:
-            if limit > 1 and isinstance(self._queue, SupportsDequeueMany):
-                return await self._queue.dequeue_many(limit, self._settings.serves)
-            claimed = await self._queue.dequeue(self._settings.serves)
-            return [] if claimed is None else [claimed]
-        raise TimeoutError("the claim was not answered in time")
+        if limit > 1 and isinstance(self._queue, SupportsDequeueMany):
+            return await self._queue.dequeue_many(limit, self._settings.serves)
+        claimed = await self._queue.dequeue(self._settings.serves)
+        return [] if claimed is None else [claimed]
 
     async def _wait(self) -> None:
         # wait_for_jobs does not know what we serve or which groups are full: where it woke us for nothing, a growing

@@ -20,7 +20,7 @@ from workflow_adapters.inputs.outbox import DEFAULT_OUTBOX_LEASE, DEFAULT_OUTBOX
 from workflow_adapters.ports.outbox import SupportsOutboxLease
 from workflow_adapters.ports.workflow_persistence import WorkflowPersistence
 from workflow_adapters.records.outbox import OutboxLease, OutboxRecord
-from workflow_adapters.runtime.cancelled_claims import claim_through_cancel
+from workflow_adapters.runtime.claim_in_flight import ClaimInFlight
 from workflow_adapters.runtime.loop import Loop
 from workflow_adapters.runtime.observation import Event, Observation
 from workflow_adapters.runtime.outbox_emission import Emission, Pass, Retries
@@ -77,9 +77,10 @@ class OutboxRelay(Loop):
 
         sent = time.monotonic()
         seconds = self._lease.total_seconds()
-        lease = await claim_through_cancel(
+        claim = ClaimInFlight(
             lambda: outbox.lease_outbox_events(self._batch, self._lease), give_back, timeout=seconds, patience=CLEAN_UP
         )
+        lease = await claim.answer()
         deadline = sent + seconds * (1 - SAFETY)
 
         async def confirm(event: OutboxRecord) -> None:
@@ -98,12 +99,13 @@ class OutboxRelay(Loop):
 
         if self._claimed:
             await self._release()  # before a later event of their runs can be claimed
-        events = await claim_through_cancel(
+        claim = ClaimInFlight(
             lambda: self._persistence.claim_unpublished_outbox_events(self._batch),
             give_back,
             timeout=CALL_TIMEOUT,
             patience=CLEAN_UP,
         )
+        events = await claim.answer()
         if not events:
             return False
         claimed = self._claimed = {event.id: None for event in events}
