@@ -25,7 +25,7 @@ REASONED_IGNORE = re.compile(
     re.VERBOSE,
 )
 MACHINE_SPECIFIC = re.compile(
-    r"""(?<![\w.}"'])/(?:work|root|home)/\w | /tmp/brief
+    r"""(?<![\w.}"'])/(?:work|root|home)/\w
         | pypi\.org | pythonhosted | registry\.npmjs | deb\.debian\.org | \bindex-url\b""",
     re.VERBOSE,
 )
