@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from contextlib import suppress
 from datetime import timedelta
 from typing import Any
 
@@ -97,6 +98,22 @@ async def test_a_callers_pool_is_used_and_left_as_it_was(dsn: str) -> None:
             await asyncio.gather(*(adapters.persistence.get_run(run_id) for _ in range(20)))
         assert not pool.is_closing()
         assert await pool.fetchval("SELECT 1") == 1
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize("fails", [False, True])
+async def test_a_callers_pool_gets_a_connection_back_that_was_handed_on(dsn: str, fails: bool) -> None:
+    async with (
+        asyncpg.create_pool(dsn, min_size=0, max_size=1) as pool,
+        open_postgres(pool, acquire_timeout=timedelta(seconds=1)) as adapters,
+    ):
+        with suppress(NotFoundError):
+            async with adapters.transaction() as tx:
+                await tx.connection.execute("SET work_mem = '1MB'")
+                if fails:
+                    raise NotFoundError("run", "x")
+        assert adapters.pool_stats.in_use == 0
+        assert await adapters.persistence.get_run("x") is None
 
 
 @pytest.mark.asyncio

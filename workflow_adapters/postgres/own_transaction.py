@@ -66,8 +66,10 @@ class OwnTransaction:
         except BaseException:
             await (self._pool.recover(self._connection) if is_committing else self.rollback())
             raise
-        await self._forget_callers_settings()
-        await self._pool.release(self._connection)
+        try:
+            await self._forget_callers_settings()
+        finally:
+            await self._pool.release(self._connection)
 
     async def rollback(self) -> None:
         """Roll back after the call that may still be running, and give the connection back. Never raises."""
@@ -76,8 +78,10 @@ class OwnTransaction:
                 await self._transaction.rollback()
         except Exception:  # noqa: BLE001 - without its connection the server rolls back by itself
             discard(self._connection)
-        await self._forget_callers_settings()
-        await self._pool.recover(self._connection)
+        try:
+            await self._forget_callers_settings()
+        finally:
+            await self._pool.recover(self._connection)
 
     async def _forget_callers_settings(self) -> None:
         """Whoever had the connection may have left settings, locks or a LISTEN in its session. We leave nothing."""
