@@ -7,10 +7,11 @@ import os
 from collections.abc import Iterator
 
 import pytest
+import pytest_asyncio
 
 from conformance.throwaway import ThrowawayServer, blocking_postgres
 from tests.postgres.left_behind import IN_TRANSACTION_OR_OURS, gone_from
-from tests.postgres.support import migrated
+from tests.postgres.support import migrated, script
 from tests.throwaway.support import server_or_skip
 
 
@@ -52,3 +53,9 @@ def other_server(request: pytest.FixtureRequest) -> Iterator[ThrowawayServer]:
 async def nothing_is_left(dsn: str) -> None:
     """Of every connection that was opened while a test ran, none may be in a transaction, and ours must be gone."""
     await gone_from(dsn, IN_TRANSACTION_OR_OURS)
+
+
+@pytest_asyncio.fixture
+async def things(dsn: str) -> str:
+    await script(dsn, "CREATE TABLE things (id text PRIMARY KEY)")
+    return dsn

@@ -131,3 +131,12 @@ async def until(condition: Callable[[], Any], seconds: float = 10) -> None:
             if found:
                 return
             await asyncio.sleep(0.005)
+
+
+def put(id: str) -> str:
+    """A row of the fixture `things`."""
+    return f"INSERT INTO things (id) VALUES ('{id}')"
+
+
+async def ids(dsn: str) -> list[str]:
+    return [row[0] for row in await query(dsn, "SELECT id FROM things ORDER BY id")]

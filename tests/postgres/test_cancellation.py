@@ -11,7 +11,7 @@ import pytest
 import pytest_asyncio
 
 from tests.cancellation.driver import Mode, cancel_at, cancel_everywhere
-from tests.postgres.support import Opened, opened, query, run, script, until
+from tests.postgres.support import Opened, opened, put, query, run, script, until
 from workflow_adapters.postgres.pool import ConnectionPool
 
 pytestmark = pytest.mark.asyncio
@@ -24,12 +24,9 @@ WHERE datname = current_database() AND application_name LIKE 'workflow_%' AND st
 
 @pytest_asyncio.fixture
 async def things(dsn: str) -> str:
+    """Without a key, so that a write that was made twice shows."""
     await script(dsn, "CREATE TABLE things (id text)")
     return dsn
-
-
-def put(id: str) -> str:
-    return f"INSERT INTO things (id) VALUES ('{id}')"
 
 
 async def single(it: Opened) -> None:

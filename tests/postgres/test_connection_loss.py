@@ -10,7 +10,7 @@ import pytest
 import pytest_asyncio
 
 from tests.postgres.proxy import Proxy
-from tests.postgres.support import Opened, backends, end_backends, inside, opened, query, run, script, until
+from tests.postgres.support import Opened, backends, end_backends, ids, inside, opened, put, query, run, script, until
 from workflow_adapters import (
     BackendBusyError,
     BackendUnavailableError,
@@ -29,16 +29,9 @@ COMMIT = (b"COMMIT\0", b"COMMIT;")
 
 @pytest_asyncio.fixture
 async def things(dsn: str) -> str:
+    """Without a key, so that a write that was made twice shows."""
     await script(dsn, "CREATE TABLE things (id text)")
     return dsn
-
-
-def put(id: str) -> str:
-    return f"INSERT INTO things (id) VALUES ('{id}')"
-
-
-async def ids(dsn: str) -> list[str]:
-    return [row[0] for row in await query(dsn, "SELECT id FROM things ORDER BY id")]
 
 
 async def test_calls_after_all_backends_were_ended_work_at_once(things: str) -> None:

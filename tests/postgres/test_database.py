@@ -9,9 +9,21 @@ from typing import Any
 
 import asyncpg
 import pytest
-import pytest_asyncio
 
-from tests.postgres.support import Opened, a_run, backends, inside, opened, query, run, run_and_fail, script, until
+from tests.postgres.support import (
+    Opened,
+    a_run,
+    backends,
+    ids,
+    inside,
+    opened,
+    put,
+    query,
+    run,
+    run_and_fail,
+    script,
+    until,
+)
 from workflow_adapters import (
     AlreadyExistsError,
     BackendBusyError,
@@ -29,20 +41,6 @@ from workflow_adapters.postgres.pool import ConnectionPool
 from workflow_adapters.sql.persistence import SqlWorkflowPersistence
 
 pytestmark = pytest.mark.asyncio
-
-
-@pytest_asyncio.fixture
-async def things(dsn: str) -> str:
-    await script(dsn, "CREATE TABLE things (id text PRIMARY KEY)")
-    return dsn
-
-
-def put(id: str) -> str:
-    return f"INSERT INTO things (id) VALUES ('{id}')"
-
-
-async def ids(dsn: str) -> list[str]:
-    return [row[0] for row in await query(dsn, "SELECT id FROM things ORDER BY id")]
 
 
 async def test_a_single_operation_runs_without_begin_and_commit(dsn: str) -> None:

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import asyncpg
 import pytest
-import pytest_asyncio
 
-from tests.postgres.support import a_run, inside, opened, query, run, script
+from tests.postgres.support import a_run, ids, inside, opened, put, query, run, script
 from tests.worked_examples.examples import call
 from workflow_adapters import (
     BackendError,
@@ -35,20 +34,6 @@ REFUSED: dict[str, type[WorkflowAdapterError]] = {
     "SELECT 1 / 0": TransactionConflictError,
 }
 refused = pytest.mark.parametrize(("sql", "expected"), REFUSED.items())
-
-
-@pytest_asyncio.fixture
-async def things(dsn: str) -> str:
-    await script(dsn, "CREATE TABLE things (id text PRIMARY KEY)")
-    return dsn
-
-
-def put(id: str) -> str:
-    return f"INSERT INTO things (id) VALUES ('{id}')"
-
-
-async def ids(dsn: str) -> list[str]:
-    return [row[0] for row in await query(dsn, "SELECT id FROM things ORDER BY id")]
 
 
 async def put_and_swallow(tx: TransactionDatabase, id: str, sql: str) -> None:
