@@ -1,6 +1,7 @@
 """What every test of this project runs under."""
 
 import os
+import signal
 from collections.abc import Iterator
 
 import pytest
@@ -9,6 +10,10 @@ from hypothesis import settings
 # A slow machine is no failure, and a failure elsewhere must be repeatable here from what was printed.
 settings.register_profile("project", deadline=None, print_blob=True)
 settings.load_profile("project")
+
+# Whatever is started in a shell's background ignores Ctrl-C, and so would the programs that tests start and interrupt.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # Those of the servers themselves end sessions in every state.
 TESTS_OF_SERVERS = "tests/throwaway/"

@@ -47,6 +47,7 @@ from workflow_adapters.json_values import JsonObject, JsonValue
 from workflow_adapters.opening import open_adapters, open_memory, open_postgres, open_sqlite
 from workflow_adapters.ports.adapters import Adapters, Ports, TransactionAdapters
 from workflow_adapters.ports.ai_call_logger import AICallLogger, SupportsFlush, SupportsListCalls
+from workflow_adapters.ports.capabilities import supports
 from workflow_adapters.ports.job_queue import (
     JobQueue,
     SupportsAbsoluteLease,
@@ -200,4 +201,5 @@ __all__ = [
     "open_memory",
     "open_postgres",
     "open_sqlite",
+    "supports",
 ]

@@ -51,14 +51,14 @@ def random_payload(pick: random.Random) -> Any:
 
 def fill(database: PlainDatabase, pick: random.Random, count: int) -> None:
     rows = [
-        (
-            f"{n:04}",
-            int(START.timestamp() * 1000) + pick.randrange(5),
-            f"s{n}",
-            pick.randrange(3),
-            pick.choice([None, None, int(START.timestamp() * 1000) + pick.randrange(-5, 5) * 1000]),
-            random_payload(pick),
-        )
+        {
+            "id": f"{n:04}",
+            "created": int(START.timestamp() * 1000) + pick.randrange(5),
+            "stage": f"s{n}",
+            "priority": pick.randrange(3),
+            "due": pick.choice([None, None, int(START.timestamp() * 1000) + pick.randrange(-5, 5) * 1000]),
+            "payload": random_payload(pick),
+        }
         for n in range(count)
     ]
     database.connection.executemany(
@@ -66,7 +66,7 @@ def fill(database: PlainDatabase, pick: random.Random, count: int) -> None:
         INSERT INTO job_queue (
             id, "createdAt", "updatedAt", "workflowRunId", "stageId", priority, "nextPollAt", payload
         )
-        VALUES (?1, ?2, ?2, 'r', ?3, ?4, ?5, ?6)
+        VALUES (:id, :created, :created, 'r', :stage, :priority, :due, :payload)
         """,
         rows,
     )
@@ -153,9 +153,9 @@ async def test_a_dead_job_is_failed_with_its_reason_and_the_next_one_taken(
         database.connection.execute(
             """
             INSERT INTO job_queue (id, "createdAt", "updatedAt", "workflowRunId", "stageId", payload, priority)
-            VALUES (?1, 0, 0, 'r', ?1, ?2, 9)
+            VALUES (:id, 0, 0, 'r', :id, :payload, 9)
             """,
-            (f"dead{n}", payload),
+            {"id": f"dead{n}", "payload": payload},
         )
     await ports.job_queue.enqueue_parallel([job("live")])
     claimed = await ports.job_queue.dequeue([ServedDefinition(workflow_id="w", version="1")])

@@ -16,6 +16,7 @@ from workflow_adapters import (
     TransactionAdapters,
     WorkflowPersistence,
     open_adapters,
+    supports,
 )
 from workflow_adapters.runtime import (
     JobContext,
@@ -48,7 +49,7 @@ def run_loops(queue: JobQueue, persistence: WorkflowPersistence, adapters: Adapt
 
 async def claim_some(queue: JobQueue) -> int:
     """A capability is asked for where the type does not promise it."""
-    return len(await queue.dequeue_many(5)) if isinstance(queue, SupportsDequeueMany) else 0
+    return len(await queue.dequeue_many(5)) if supports(queue, SupportsDequeueMany) else 0
 
 
 async def serve(open_bundle: Callable[[], AbstractAsyncContextManager[Adapters]]) -> WorkflowService:

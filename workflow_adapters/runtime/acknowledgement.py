@@ -7,6 +7,7 @@ from collections.abc import Awaitable, Callable
 import anyio
 
 from workflow_adapters.errors import OutcomeUnknownError
+from workflow_adapters.ports.capabilities import supports
 from workflow_adapters.ports.job_queue import JobQueue, SupportsCompleteMany
 from workflow_adapters.records.job_queue import JobAckFence
 from workflow_adapters.records.status import JobAckOutcome, Status
@@ -74,7 +75,7 @@ class Acknowledger:
         self._observation.note(event, message, job_id=job.job_id, attempt=job.attempt, **fields)
 
     async def _complete(self, lease: Lease) -> JobAckOutcome:
-        if not isinstance(self._queue, SupportsCompleteMany):
+        if not supports(self._queue, SupportsCompleteMany):
             return await self._queue.complete(*lease.claim)
         completion = _Completion(lease.claim)
         self._waiting.append(completion)

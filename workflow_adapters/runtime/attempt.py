@@ -8,6 +8,7 @@ import anyio
 
 from workflow_adapters.payloads import is_served
 from workflow_adapters.ports.adapters import Adapters
+from workflow_adapters.ports.capabilities import supports
 from workflow_adapters.ports.job_queue import JobQueue, SupportsDefer
 from workflow_adapters.records.job_queue import DequeueResult
 from workflow_adapters.records.status import JobAckOutcome, Status
@@ -129,7 +130,7 @@ class Attempts:
         instant = due if isinstance(due, datetime) else datetime.now(UTC) + due
 
         async def give_back() -> JobAckOutcome:
-            if isinstance(self._queue, SupportsDefer):
+            if supports(self._queue, SupportsDefer):
                 return await self._queue.defer(job.job_id, instant, reason, job.fence)
             return await self._queue.fail(job.job_id, reason, True, job.fence)  # as the port has it
 

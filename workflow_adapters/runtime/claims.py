@@ -9,6 +9,7 @@ from typing import TypeAlias
 
 import anyio
 
+from workflow_adapters.ports.capabilities import supports
 from workflow_adapters.ports.job_queue import JobQueue, SupportsDequeueMany, SupportsWaiting
 from workflow_adapters.records.job_queue import DequeueResult
 from workflow_adapters.runtime.backoff import Backoff
@@ -85,7 +86,7 @@ class Claims:
             self._in_flight = None
 
     async def _claim(self, limit: int) -> list[DequeueResult]:
-        if limit > 1 and isinstance(self._queue, SupportsDequeueMany):
+        if limit > 1 and supports(self._queue, SupportsDequeueMany):
             return await self._queue.dequeue_many(limit, self._settings.serves)
         claimed = await self._queue.dequeue(self._settings.serves)
         return [] if claimed is None else [claimed]
@@ -94,14 +95,14 @@ class Claims:
         # wait_for_jobs does not know what we serve or which groups are full: where it woke us for nothing, a growing
         # pause keeps a queue that has work only for others from being claimed in a tight loop.
         pause = 0.0
-        if self._woken or not isinstance(self._queue, SupportsWaiting):
+        if self._woken or not supports(self._queue, SupportsWaiting):
             pause = self._empty.draw()
             with anyio.move_on_after(pause):
                 await self._stopping.wait()
         else:
             self._empty.reset()
         rest = self._settings.poll_interval.total_seconds() - pause
-        if rest > 0 and not self._stopping.is_set() and isinstance(self._queue, SupportsWaiting):
+        if rest > 0 and not self._stopping.is_set() and supports(self._queue, SupportsWaiting):
             self._woken = await self._wait_for_jobs(self._queue, rest)
 
     async def _wait_for_jobs(self, queue: SupportsWaiting, seconds: float) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import Any, Protocol, runtime_checkable
 
+from workflow_adapters.ports.capabilities import supports
 from workflow_adapters.runtime.observation import Event
 from workflow_adapters.runtime.service import WorkflowService
 
@@ -46,7 +47,7 @@ async def look(service: WorkflowService) -> dict[str, Any]:
             "counts": _counts(service.worker.observation.counts),
         },
         "loops": loops,
-        "listener": str(bundle.listener_state.value) if isinstance(bundle, SupportsListenerState) else None,
+        "listener": str(bundle.listener_state.value) if supports(bundle, SupportsListenerState) else None,
     }
 
 

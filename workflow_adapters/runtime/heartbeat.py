@@ -11,6 +11,7 @@ from datetime import timedelta
 
 import anyio
 
+from workflow_adapters.ports.capabilities import supports
 from workflow_adapters.ports.job_queue import JobQueue, SupportsHeartbeat
 from workflow_adapters.records.status import JobAckOutcome
 from workflow_adapters.runtime.leases import HeldLeases, Lease
@@ -45,7 +46,7 @@ async def beat(queue: JobQueue, leases: HeldLeases, timeout: float, observation:
 
 
 async def _refresh(queue: JobQueue, leases: HeldLeases, held: list[Lease], sent: float) -> None:
-    if not isinstance(queue, SupportsHeartbeat):
+    if not supports(queue, SupportsHeartbeat):
         # touch_job is unfenced: it keeps the lease alive, but the loss shows only at the acknowledgement.
         for lease in held:
             await queue.touch_job(lease.job.job_id)

@@ -11,6 +11,7 @@ import anyio
 
 from workflow_adapters.errors import ConfigurationError, UsageError
 from workflow_adapters.ports.adapters import Adapters, TransactionAdapters
+from workflow_adapters.ports.capabilities import supports
 from workflow_adapters.ports.job_queue import JobQueue, SupportsHeartbeat
 from workflow_adapters.records.job_queue import DequeueResult, JobAckFence
 from workflow_adapters.records.status import JobAckOutcome
@@ -55,7 +56,7 @@ class JobContext:
     async def heartbeat(self) -> bool:
         """Renew the lease now; False when it is lost. Only useful just before something slow that can not be undone."""
         sent = time.monotonic()
-        if isinstance(self._queue, SupportsHeartbeat):
+        if supports(self._queue, SupportsHeartbeat):
             [answer] = await self._queue.heartbeat([self._lease.claim])
             if answer is not JobAckOutcome.ACKNOWLEDGED:
                 self._leases.mark_superseded(self._lease)

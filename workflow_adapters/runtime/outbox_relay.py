@@ -17,6 +17,7 @@ import anyio
 from anyio.lowlevel import checkpoint_if_cancelled
 
 from workflow_adapters.inputs.outbox import DEFAULT_OUTBOX_LEASE, DEFAULT_OUTBOX_LIMIT
+from workflow_adapters.ports.capabilities import supports
 from workflow_adapters.ports.outbox import SupportsOutboxLease
 from workflow_adapters.ports.workflow_persistence import WorkflowPersistence
 from workflow_adapters.records.outbox import OutboxLease, OutboxRecord
@@ -67,7 +68,7 @@ class OutboxRelay(Loop):
 
     async def relay(self) -> bool:
         """One pass; True when it published something, so that there may be more."""
-        if isinstance(self._persistence, SupportsOutboxLease):
+        if supports(self._persistence, SupportsOutboxLease):
             return await self._relay_leased(self._persistence)
         return await self._relay_claimed()
 

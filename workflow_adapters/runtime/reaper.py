@@ -7,6 +7,7 @@ from datetime import timedelta
 import anyio
 
 from workflow_adapters.inputs.job_queue import DEFAULT_STALE_AFTER
+from workflow_adapters.ports.capabilities import supports
 from workflow_adapters.ports.job_queue import JobQueue, SupportsAbsoluteLease
 from workflow_adapters.runtime.loop import Loop
 from workflow_adapters.runtime.observation import Event, Observation
@@ -46,7 +47,7 @@ class Reaper(Loop):
             self.observation.note(
                 Event.JOBS_RELEASED, f"released {counted(released, 'job')} of lost workers", jobs=released
             )
-        if self._absolute_timeout is not None and isinstance(self._queue, SupportsAbsoluteLease):
+        if self._absolute_timeout is not None and supports(self._queue, SupportsAbsoluteLease):
             with anyio.fail_after(CALL_TIMEOUT):
                 expired = await self._queue.expire_runaway_jobs(self._absolute_timeout)
             if expired:

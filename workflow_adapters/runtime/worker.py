@@ -11,6 +11,7 @@ from anyio.abc import TaskGroup, TaskStatus
 
 from workflow_adapters.ids import new_id
 from workflow_adapters.ports.adapters import Adapters
+from workflow_adapters.ports.capabilities import supports
 from workflow_adapters.ports.job_queue import JobQueue, SupportsWorkerAdoption
 from workflow_adapters.records.job_queue import DequeueResult
 from workflow_adapters.runtime.attempt import Attempts
@@ -92,8 +93,9 @@ class Worker:
         self._stopping = stopping = anyio.Event()
         if self._stop_requested:
             stopping.set()
-        if isinstance(self._queue, SupportsWorkerAdoption):
-            self._queue.adopt_worker_id(self._settings.worker_id or f"worker-{new_id()}")
+        queue: object = self._queue
+        if supports(queue, SupportsWorkerAdoption):
+            queue.adopt_worker_id(self._settings.worker_id or f"worker-{new_id()}")
         self.observation.note(Event.WORKER_STARTED, "started")
         thread = self._start_thread()
         try:
