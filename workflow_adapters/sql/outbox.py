@@ -22,24 +22,26 @@ class SqlOutbox(SqlPort):
 
         def operation() -> Operation[list[OutboxRecord]]:
             # Two branches, so that an index on unpublished events serves the first. An event whose lease has expired
-            # is unpublished again.
+            # is unpublished again. Each branch reads its rows whole: joined to them by id, 5,000 events were compared
+            # with 5,000 wherever statistics were from when the table was small.
             rows = yield Statement(
                 """
-                SELECT @outbox.columns(e)
+                SELECT unpublished.*
                 FROM (
-                    SELECT id FROM (
-                        SELECT id FROM @outbox_events
-                        WHERE "publishedAt" IS NULL AND "dlqAt" IS NULL
-                        ORDER BY "workflowRunId" COLLATE "C", sequence
+                    SELECT * FROM (
+                        SELECT @outbox.columns(e)
+                        FROM @outbox_events e
+                        WHERE e."publishedAt" IS NULL AND e."dlqAt" IS NULL
+                        ORDER BY e."workflowRunId" COLLATE "C", e.sequence
                         LIMIT $1::int
                     ) AS untouched
                     UNION ALL
-                    SELECT id FROM @outbox_events
-                    WHERE "publishedAt" > $2::text::timestamp AND "publishedAt" <= $3::text::timestamp
-                      AND "dlqAt" IS NULL
+                    SELECT @outbox.columns(e)
+                    FROM @outbox_events e
+                    WHERE e."publishedAt" > $2::text::timestamp AND e."publishedAt" <= $3::text::timestamp
+                      AND e."dlqAt" IS NULL
                 ) AS unpublished
-                JOIN @outbox_events e ON e.id = unpublished.id
-                ORDER BY e."workflowRunId" COLLATE "C", e.sequence
+                ORDER BY unpublished."workflowRunId" COLLATE "C", unpublished.sequence
                 LIMIT $1::int
                 """,
                 (limit, now + LEASE_HORIZON, now + LEASE_OFFSET),
