@@ -3,7 +3,8 @@
 .SUFFIXES:
 
 PYTHONS = $(foreach version,3.11 3.12 3.13,$(if $(shell tools/find-python.sh $(version) 2>/dev/null),$(version)))
-PYTEST = -m pytest -n auto $(ARGS)
+IN_MEMORY = tools/in-memory.sh
+PYTEST = -m pytest -n auto --dist worksteal $(ARGS)
 INSTALLED = pyproject.toml constraints.txt tools/make-venv.sh
 
 help: ## Show this list
@@ -23,15 +24,15 @@ fix: .venv/dev ## Mend what the formatter and the linter can
 	.venv/bin/ruff format
 
 test: .venv/dev ## Run the tests (ARGS="tests/memory -k claim" chooses)
-	.venv/bin/python $(PYTEST)
+	$(IN_MEMORY) .venv/bin/python $(PYTEST)
 
 test-all: ## Run the tests on every Python from 3.11 to 3.13 that is here
 	@for version in $(PYTHONS); do \
-		$(MAKE) --no-print-directory .venv-$$version/dev && .venv-$$version/bin/python $(PYTEST) || exit 1; \
+		$(MAKE) --no-print-directory .venv-$$version/test && $(IN_MEMORY) .venv-$$version/bin/python $(PYTEST) || exit 1; \
 	done
 
 conformance: .venv/dev ## Hold the built-in adapters to the contract and print the matrix
-	.venv/bin/python -m conformance run tests.conformance.backends:all_specs --profile full $(ARGS)
+	$(IN_MEMORY) .venv/bin/python -m conformance run tests.conformance.backends:all_specs --profile full $(ARGS)
 	@.venv/bin/python -m tests.mutants.matrix --score
 
 mutants: .venv/dev ## Try the clauses on the mutants that have changed, and write docs/mutants.md
@@ -52,5 +53,5 @@ constraints: ## Take the newest releases into constraints.txt
 .venv/%: $(INSTALLED)
 	tools/make-venv.sh .venv $*
 
-.venv-3.11/dev .venv-3.12/dev .venv-3.13/dev: .venv-%/dev: $(INSTALLED)
-	tools/make-venv.sh .venv-$* dev "$$(tools/find-python.sh $*)"
+.venv-3.11/test .venv-3.12/test .venv-3.13/test: .venv-%/test: $(INSTALLED)
+	tools/make-venv.sh .venv-$* test "$$(tools/find-python.sh $*)"

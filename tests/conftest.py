@@ -11,9 +11,11 @@ from hypothesis import settings
 settings.register_profile("project", deadline=None, print_blob=True)
 settings.load_profile("project")
 
-# Whatever is started in a shell's background ignores Ctrl-C, and so would the programs that tests start and interrupt.
+# What is started in a shell's background, or by nohup, ignores these, and so would the programs that tests start.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
+if signal.getsignal(signal.SIGHUP) is signal.SIG_IGN:
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
 # Those of the servers themselves end sessions in every state.
 TESTS_OF_SERVERS = "tests/throwaway/"

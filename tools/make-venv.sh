@@ -1,9 +1,9 @@
 #!/bin/sh
 # Makes a virtual environment, or brings it up to date, with this project installed in it for editing.
 #
-#   make-venv.sh DIRECTORY base|dev [PYTHON]
+#   make-venv.sh DIRECTORY base|test|dev [PYTHON]
 #
-# The releases installed are those of constraints.txt. DIRECTORY/base and DIRECTORY/dev are the stamps that the
+# The releases installed are those of constraints.txt. DIRECTORY/base, /test and /dev are the stamps that the
 # Makefile compares with pyproject.toml and constraints.txt.
 set -eu
 

@@ -7,21 +7,33 @@ import threading
 import time
 
 _TAIL_BITS = 74
+_LOW_BITS = 62
+_LOW = (1 << _LOW_BITS) - 1
+_VERSION = 7 << 12
+_VARIANT = 0b10 << _LOW_BITS
+_STEPS_AT_ONCE = 256
 
 
 class _Ids:
-    """Counts the random tail up within one millisecond. Safe from any thread."""
+    """Counts the random tail up within one millisecond, in random steps. Safe from any thread."""
 
     def __init__(self) -> None:
         # Reentrant: a signal handler may log a call, which takes an id.
         self.lock = threading.RLock()
         self.ms = 0
         self.tail = 0
+        # The random steps that are left: the kernel gives many in one call.
+        self.steps: list[int] = []
 
     def next(self) -> str:
         with self.lock:
             ms = time.time_ns() // 1_000_000
-            self.tail += 1 + _random_bits(32)
+            try:
+                step = self.steps.pop()
+            except IndexError:
+                self.steps = [*memoryview(os.urandom(4 * _STEPS_AT_ONCE)).cast("I")]
+                step = self.steps.pop()
+            self.tail += 1 + step
             if ms > self.ms or self.tail >> _TAIL_BITS:
                 self.ms = max(ms, self.ms + 1)
                 # The top bit stays free, so that the ids of one millisecond do not overflow the tail.
@@ -31,14 +43,14 @@ class _Ids:
     def after_fork_in_child(self) -> None:
         # A child that went on counting from its parent's state would hand out the parent's ids.
         self.lock = threading.RLock()
+        self.steps = []
         self.tail = _random_bits(_TAIL_BITS - 1)
 
 
 def _uuid7(ms: int, tail: int) -> str:
-    high = tail >> 62
-    low = tail & ((1 << 62) - 1)
-    digits = f"{(ms << 80) | (0x7 << 76) | (high << 64) | (0b10 << 62) | low:032x}"
-    return f"{digits[:8]}-{digits[8:12]}-{digits[12:16]}-{digits[16:20]}-{digits[20:]}"
+    high = (ms << 16 | _VERSION | tail >> _LOW_BITS).to_bytes(8).hex()
+    low = (_VARIANT | tail & _LOW).to_bytes(8).hex()
+    return f"{high[:8]}-{high[8:12]}-{high[12:]}-{low[:4]}-{low[4:]}"
 
 
 def _random_bits(count: int) -> int:

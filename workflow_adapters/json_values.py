@@ -38,6 +38,17 @@ def json_object(field: str, value: object) -> JsonObject:
     return cast(JsonObject, _copy(field, field, cast(object, value), 0))
 
 
+def _is_plain(value: object) -> bool:
+    """Whether the value is stored as it is, told quickly: most are, and need no path for an error."""
+    kind = type(value)
+    if kind is str:
+        text = cast(str, value)
+        return text.isascii() and "\0" not in text
+    if kind is int:
+        return -_INT_LIMIT < cast(int, value) < _INT_LIMIT
+    return kind is bool or value is None
+
+
 def _copy(field: str, path: str, value: object, depth: int) -> JsonValue:
     if value is None or value is True or value is False:
         return value
@@ -51,7 +62,10 @@ def _copy(field: str, path: str, value: object, depth: int) -> JsonValue:
         raise InvalidValueError(field, path, f"is nested deeper than {MAX_DEPTH} levels")
     if isinstance(value, list):
         items = cast("list[object]", value)
-        return [_copy(field, f"{path}[{index}]", item, depth + 1) for index, item in enumerate(items)]
+        return [
+            cast(JsonValue, item) if _is_plain(item) else _copy(field, f"{path}[{index}]", item, depth + 1)
+            for index, item in enumerate(items)
+        ]
     if isinstance(value, dict):
         return _mapping(field, path, cast("dict[object, object]", value), depth)
     raise InvalidValueError(field, path, f"{_kind(value)} is not a JSON value; convert it first")
@@ -62,8 +76,8 @@ def _mapping(field: str, path: str, value: dict[object, object], depth: int) -> 
     for key, item in value.items():
         if not isinstance(key, str):
             raise InvalidValueError(field, path, f"the key {shown(key)} is {_kind(key)}; JSON keys are str")
-        name = check_characters(field, f"{path}.{key!a}", str.__str__(key))
-        copied[name] = _copy(field, _child(path, name), item, depth + 1)
+        name = key if _is_plain(key) else check_characters(field, f"{path}.{key!a}", str.__str__(key))
+        copied[name] = cast(JsonValue, item) if _is_plain(item) else _copy(field, _child(path, name), item, depth + 1)
     return copied
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
+
 import pytest
 
 from tests.memory.ai_call_table import Table, buffer_of, call, transaction_calls
@@ -47,7 +49,7 @@ async def test_calls_that_could_not_be_tried_are_kept(error: Exception) -> None:
 @pytest.mark.parametrize("error", OUTAGES, ids=lambda error: type(error).__name__)
 async def test_the_background_writer_waits_through_whatever_is_not_about_the_row(error: Exception) -> None:
     table = Table()
-    buffer = buffer_of(table)
+    buffer = buffer_of(table, flush_timeout=timedelta(milliseconds=200))
     async with buffer.running():
         table.fault = error
         buffer.log(call())

@@ -28,7 +28,7 @@ SL-CLAIM-01: created is False
 """
 
 
-@pytest.mark.parametrize(("backend", "every"), [("memory", 12), ("sqlite", 14)])
+@pytest.mark.parametrize(("backend", "every"), [("memory", 24), ("sqlite", 28)])
 def test_a_sample_is_killed(backend: str, every: int) -> None:
     names = [mutant.name for mutant in mutants_of(backend)[::every]]
     command = [sys.executable, "-m", "tests.mutants", backend, *names]

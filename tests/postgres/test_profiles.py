@@ -23,7 +23,6 @@ TestWithoutCostsStepLedger = case_for(spec_of(profiles.without_costs, Port.STEP_
 TestWithoutCostsAICallLogger = case_for(spec_of(profiles.without_costs, Port.AI_CALL_LOGGER), module=__name__)
 
 TestKolkataJobQueue = case_for(spec_of(profiles.kolkata, Port.JOB_QUEUE), module=__name__)
-TestNewYorkJobQueue = case_for(spec_of(profiles.new_york, Port.JOB_QUEUE), module=__name__)
 
 if is_installed():
     TestPgBouncerPersistence = case_for(spec_of(profiles.pgbouncer, Port.WORKFLOW_PERSISTENCE), module=__name__)

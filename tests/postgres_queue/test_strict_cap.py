@@ -15,7 +15,7 @@ from tests.postgres_queue.support import deadlocks
 
 pytestmark = pytest.mark.asyncio
 
-SECONDS = float(os.environ.get("HAMMER_SECONDS", "3"))
+SECONDS = float(os.environ.get("HAMMER_SECONDS", "1.5"))
 PROCESSES = 2
 CAP = 2
 RUNNING = """

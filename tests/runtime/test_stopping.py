@@ -15,7 +15,7 @@ from workflow_adapters import Adapters, BuiltInAdapters, Status, open_adapters
 from workflow_adapters.runtime import Event, JobContext, Worker
 
 pytestmark = pytest.mark.asyncio
-CYCLES = 1000
+CYCLES = 300
 
 
 async def test_stop_lets_running_handlers_end(adapters: Adapters) -> None:
@@ -112,7 +112,7 @@ def workers_alive() -> int:
 
 
 @pytest.mark.parametrize("url", ["memory://", "sqlite://"])
-async def test_a_thousand_starts_and_stops_leave_nothing_behind(url: str) -> None:
+async def test_hundreds_of_starts_and_stops_leave_nothing_behind(url: str) -> None:
     async def handler(ctx: JobContext) -> None:
         return None
 

@@ -19,6 +19,7 @@ def given(server: ThrowawayServer, monkeypatch: pytest.MonkeyPatch) -> Iterator[
     """The DSN of a database that somebody else has on the server."""
     with server.database() as dsn:
         monkeypatch.setenv(VARIABLE, dsn)
+        monkeypatch.delenv("CONFORMANCE_POSTGRES_RUNG", raising=False)
         yield dsn
 
 

@@ -46,7 +46,8 @@ def _need(rung: str, request: pytest.FixtureRequest) -> str:
     return rung
 
 
-RUNGS = ("embedded-16", "local", "testcontainers")
+# What is local differs from what is embedded in where its programs lie alone.
+RUNGS = ("embedded-16", "testcontainers")
 
 
 @pytest.mark.parametrize(
