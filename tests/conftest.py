@@ -15,7 +15,7 @@ settings.load_profile("project")
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 if signal.getsignal(signal.SIGHUP) is signal.SIG_IGN:
-    signal.signal(signal.SIGHUP, signal.SIG_DFL)
+    signal.signal(signal.SIGHUP, lambda *_: None)  # not SIG_DFL: nohup is to hold for these tests
 
 # Those of the servers themselves end sessions in every state.
 TESTS_OF_SERVERS = "tests/throwaway/"

@@ -31,8 +31,9 @@ class _Ids:
             try:
                 step = self.steps.pop()
             except IndexError:
-                self.steps = [*memoryview(os.urandom(4 * _STEPS_AT_ONCE)).cast("I")]
-                step = self.steps.pop()
+                fresh = [*memoryview(os.urandom(4 * _STEPS_AT_ONCE)).cast("I")]
+                step = fresh.pop()
+                self.steps = fresh
             self.tail += 1 + step
             if ms > self.ms or self.tail >> _TAIL_BITS:
                 self.ms = max(ms, self.ms + 1)

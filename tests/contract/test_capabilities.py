@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Protocol
 
 import pytest
 
 import workflow_adapters
-from workflow_adapters import JobQueue, open_memory, supports
+from workflow_adapters import JobQueue, SupportsDefer, SupportsHeartbeat, open_memory, supports
 
 CAPABILITIES = [getattr(workflow_adapters, name) for name in workflow_adapters.__all__ if name.startswith("Supports")]
 
@@ -46,6 +46,26 @@ def test_the_port_alone_offers_nothing_more() -> None:
 
 def test_half_a_capability_is_none() -> None:
     class Half:
-        async def list_due(self) -> None: ...
+        async def lease_outbox_events(self) -> None: ...
 
     assert offered(Half()) == set()
+
+
+@pytest.mark.asyncio
+async def test_what_a_subclass_has_switched_off_is_not_offered() -> None:
+    async with open_memory() as adapters:
+        wrapped: Any = Wrapper(adapters.job_queue)
+        wrapped.dequeue_many = None
+        assert offered(adapters.job_queue) - offered(wrapped) == {"SupportsDequeueMany"}
+
+
+def test_what_a_capability_inherits_is_asked_for_as_well() -> None:
+    class SupportsBoth(SupportsDefer, SupportsHeartbeat, Protocol): ...
+
+    class One:
+        async def defer(self) -> None: ...
+
+    class Both(One):
+        async def heartbeat(self) -> None: ...
+
+    assert [supports(each, SupportsBoth) for each in (None, One(), Both())] == [False, False, True]

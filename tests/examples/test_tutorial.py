@@ -122,6 +122,7 @@ def test_the_page_is_what_happens(tmp_path: Path, environment: dict[str, str], r
             shown |= {command.line for command in commands(body)}
         elif kind == "diff":
             file.write_text(changed(file.read_text(), body))
+            shown.clear()
         else:
             file.parent.mkdir(parents=True, exist_ok=True)
             file.write_text(body)

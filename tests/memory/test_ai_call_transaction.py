@@ -49,7 +49,7 @@ async def test_calls_that_could_not_be_tried_are_kept(error: Exception) -> None:
 @pytest.mark.parametrize("error", OUTAGES, ids=lambda error: type(error).__name__)
 async def test_the_background_writer_waits_through_whatever_is_not_about_the_row(error: Exception) -> None:
     table = Table()
-    buffer = buffer_of(table, flush_timeout=timedelta(milliseconds=200))
+    buffer = buffer_of(table, flush_timeout=timedelta(milliseconds=500))
     async with buffer.running():
         table.fault = error
         buffer.log(call())

@@ -57,7 +57,6 @@ class Troubled:
         self.seconds_late = 0.1
         for name in dir(persistence):
             if not name.startswith("_"):
-                # On the instance: since Python 3.12 a protocol looks past __getattr__.
                 setattr(self, name, self._failing(name))
 
     def _failing(self, name: str) -> Callable[..., Awaitable[Any]]:

@@ -75,7 +75,6 @@ class Dying:
         self.dead = False
         for name in dir(persistence):
             if not name.startswith("_"):
-                # On the instance: since Python 3.12 a protocol looks past __getattr__.
                 setattr(self, name, self._dying(name))
 
     def _step(self) -> None:

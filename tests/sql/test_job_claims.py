@@ -103,7 +103,7 @@ class Rule:
 
 @pytest.mark.parametrize("serves", SERVES, ids=["all", "one", "two"])
 @pytest.mark.parametrize("fairness", FAIRNESS, ids=["unfair", "by group", "by path"])
-@pytest.mark.parametrize(("seed", "count"), [(1, 150), (2, 150), (3, 400)])
+@pytest.mark.parametrize(("seed", "count"), [(1, 150), (2, 150), (3, 900)])
 async def test_claims_follow_the_rule(
     database: PlainDatabase,
     ports_on: Build,

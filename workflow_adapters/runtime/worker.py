@@ -93,9 +93,8 @@ class Worker:
         self._stopping = stopping = anyio.Event()
         if self._stop_requested:
             stopping.set()
-        queue: object = self._queue
-        if supports(queue, SupportsWorkerAdoption):
-            queue.adopt_worker_id(self._settings.worker_id or f"worker-{new_id()}")
+        if supports(self._queue, SupportsWorkerAdoption):
+            self._queue.adopt_worker_id(self._settings.worker_id or f"worker-{new_id()}")
         self.observation.note(Event.WORKER_STARTED, "started")
         thread = self._start_thread()
         try:
