@@ -8,7 +8,7 @@
 set -eu
 
 memory=/dev/shm
-prefix=$memory/workflow-adapters-tests
+prefix=$memory/wa-tests # short: the path of a socket may have 107 characters
 needed_kilobytes=4000000
 
 has_room() {
@@ -43,7 +43,8 @@ remove_after_the_end_of() {
     rm -rf "$2"
 }
 
-if [ -z "${TMPDIR:-}${TEMP:-}${TMP:-}" ] && has_room; then
+# /tmp is what everybody has who has chosen none.
+if [ "${TMPDIR:-/tmp}" = /tmp ] && [ -z "${TEMP:-}${TMP:-}" ] && has_room; then
     remove_abandoned
     directory=$(mktemp -d "$prefix.$$.XXXXXX")
     # Throwaway servers of root's run under another account.

@@ -3,6 +3,7 @@
 import shutil
 import socket
 import sys
+import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -27,10 +28,11 @@ def reasons(preferred: str) -> dict[str, str]:
 
 
 @pytest.fixture
-def silent_socket(tmp_path: Path) -> Iterator[Path]:
+def silent_socket() -> Iterator[Path]:
     """Takes connections and never answers."""
-    path = tmp_path / "s"
-    with socket.socket(socket.AF_UNIX) as listener:
+    # Not in tmp_path, which may be longer than the path of a socket can be.
+    with tempfile.TemporaryDirectory(dir="/tmp") as directory, socket.socket(socket.AF_UNIX) as listener:
+        path = Path(directory, "s")
         listener.bind(str(path))
         listener.listen()
         yield path
