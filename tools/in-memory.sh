@@ -51,8 +51,12 @@ if [ "${TMPDIR:-/tmp}" = /tmp ] && [ -z "${TEMP:-}${TMP:-}" ] && has_room; then
     chmod 711 "$directory"
     if can_run_programs "$directory"; then
         export TMPDIR="$directory"
-        # Its parent ends at once: the command must not find a child that it knows nothing of.
-        (remove_after_the_end_of "$$" "$directory" </dev/null >/dev/null 2>&1 &)
+        # Its parent ends at once: the command must not find a child that it knows nothing of. Redirected by exec, it holds
+        # nobody's pipe: for a single command the shell would keep the old ones open.
+        (
+            exec </dev/null >/dev/null 2>&1
+            remove_after_the_end_of "$$" "$directory" &
+        )
     else
         rm -rf "$directory"
     fi
