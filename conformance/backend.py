@@ -119,7 +119,8 @@ class Spec:
     needs_postgres: bool = False
     """Find a server and give each namespace a database of its own, in ``env.dsn``."""
     side_by_side: bool = False
-    """Its stores have nothing in common with those of other specs, so it may be tried at the same time as they are."""
+    """Each namespace is a store that has nothing in common with any other, of this spec or another: then several
+    processes may try the adapter at the same time."""
     declared: tuple[str, ...] = ()
     """How the command line was told the capabilities of a bare factory."""
     location: str = ""

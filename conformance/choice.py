@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import os
+import secrets
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final, Literal, TypeAlias
 
 TIME_SCALE: Final = "CONFORMANCE_TIME_SCALE"
@@ -27,6 +28,10 @@ class Choice:
     """Handed to the factory as ``env.dsn``, unless the spec needs a Postgres."""
     time_scale: float = field(default_factory=lambda: float(os.environ.get(TIME_SCALE, "1")))
     """Multiplies every clause's time limit, for slow machines; CONFORMANCE_TIME_SCALE, or 1."""
+
+    def seeded(self) -> Choice:
+        """With a seed drawn where none is chosen."""
+        return self if self.seed is not None else replace(self, seed=secrets.randbelow(2**31))
 
     def again(self) -> tuple[str, ...]:
         """How `replay` is told of it, besides seed and loop; words ready for a shell."""

@@ -6,46 +6,51 @@ from collections.abc import Iterator, Sequence
 
 from conformance.backend import Spec
 from conformance.choice import Choice
+from conformance.clause import Clause
 from conformance.outcome import Result
 from conformance.registry import load
 from conformance.report import Report
 from conformance.reports.terminal import Terminal
 from conformance.runner import check_spec, choose, run_sync
 from conformance.servers import stop_server
+from conformance.shares import Shares
 from conformance.side_by_side import News, how_many, side_by_side
 
 
 def judged(specs: Sequence[Spec], choice: Choice, show: Terminal, jobs: int | None) -> list[Report]:
     """The reports, one for each adapter; UsageError before anything is tried when one can not be judged at all."""
     known = load()
-    totals: list[int] = []
     for spec in specs:
         check_spec(spec, known)
-        totals.append(len(choose(spec, choice, known)))
+    chosen = [choose(spec, choice, known) for spec in specs]
     try:
-        count = how_many(specs, jobs)
+        count = how_many(specs, len(Shares(chosen)), jobs)
         if count > 1:
-            return _shown(specs, totals, side_by_side(specs, choice, count), show)
-        return _one_after_the_other(specs, totals, choice, show)
+            return _shown(specs, chosen, side_by_side(specs, choice, chosen, count), show)
+        return _one_after_the_other(specs, chosen, choice, show)
     finally:
         stop_server()
 
 
-def _one_after_the_other(specs: Sequence[Spec], totals: Sequence[int], choice: Choice, show: Terminal) -> list[Report]:
+def _one_after_the_other(
+    specs: Sequence[Spec], chosen: Sequence[Sequence[Clause]], choice: Choice, show: Terminal
+) -> list[Report]:
     reports: list[Report] = []
-    for spec, total in zip(specs, totals, strict=True):
-        show.begin(spec, total)
+    for spec, clauses in zip(specs, chosen, strict=True):
+        show.begin(spec, len(clauses))
         reports.append(run_sync(spec, choice, on_result=show.result))
         show.end(reports[-1])
     return reports
 
 
-def _shown(specs: Sequence[Spec], totals: Sequence[int], arriving: Iterator[News], show: Terminal) -> list[Report]:
+def _shown(
+    specs: Sequence[Spec], chosen: Sequence[Sequence[Clause]], arriving: Iterator[News], show: Terminal
+) -> list[Report]:
     """Show each adapter as if it were the only one: what comes of others meanwhile is kept until it is their turn."""
     kept: list[list[Result | Report]] = [[] for _ in specs]
     reports: list[Report] = []
-    for place, (spec, total) in enumerate(zip(specs, totals, strict=True)):
-        show.begin(spec, total)
+    for place, (spec, clauses) in enumerate(zip(specs, chosen, strict=True)):
+        show.begin(spec, len(clauses))
         for what in _about(place, kept, arriving):
             if isinstance(what, Report):
                 show.end(what)

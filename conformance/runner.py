@@ -3,13 +3,8 @@
 from __future__ import annotations
 
 import fnmatch
-import platform
 import threading
-import time
 from collections.abc import Callable, Sequence
-from dataclasses import fields
-from datetime import UTC, datetime
-from importlib import metadata
 
 import anyio
 import anyio.to_thread
@@ -18,10 +13,11 @@ from conformance.answers import capabilities_of
 from conformance.backend import Spec
 from conformance.choice import DEFAULT_CHOICE, Choice
 from conformance.clause import Clause
+from conformance.conclusion import Stopwatch, concluded
 from conformance.outcome import ExitCode, Result
 from conformance.profiles import of_profile
 from conformance.registry import Registry, load
-from conformance.report import Report, Subject, text_of
+from conformance.report import Report
 from conformance.session import Session
 
 _END_SECONDS = 60.0
@@ -67,30 +63,13 @@ def run_sync(
     known = registry or load()
     check_spec(spec, known)
     chosen = choose(spec, choice, known)
-    session = Session(spec, known, choice)
-    started_at, began = datetime.now(UTC), time.monotonic()
-    left = ""
+    session, watch = Session(spec, known, choice), Stopwatch()
     try:
         tried = _tried(session, chosen, on_result, stop)
-    finally:
-        left = session.close()
-    return Report(
-        subject=subject_of(spec, session),
-        clauses=tuple(text_of(clause) for clause, _ in tried),
-        results=tuple(result for _, result in tried),
-        started_at=started_at.isoformat(timespec="seconds"),
-        seconds=time.monotonic() - began,
-        seed=session.seed,
-        loop=choice.loop,
-        python=platform.python_version(),
-        platform=f"{platform.system()} {platform.machine()}",
-        version=metadata.version("workflow-adapters"),
-        selected=bool(choice.only),
-        left_out=0 if choice.only else len(known.clauses(spec.port)) - len(chosen),
-        again=(*spec.declared, *choice.again()),
-        refused=session.refused,
-        leftovers=left,
-    )
+    except BaseException:
+        session.close()
+        raise
+    return concluded(spec, session.choice, tried, [session.leave()], watch, known)
 
 
 def _tried(
@@ -138,15 +117,3 @@ def check_spec(spec: Spec, registry: Registry) -> None:
             raise UsageError(f"{spec.name}: the gap {gap!r} is neither a clause nor a capability of {spec.port.title}")
         if (lack := spec.lacks(clauses[gap])) is not None:
             raise UsageError(f"{spec.name}: the gap {gap} is about a clause that does not apply: the adapter {lack}")
-
-
-def subject_of(spec: Spec, session: Session) -> Subject:
-    return Subject(
-        name=spec.name,
-        port=spec.port.title,
-        location=spec.location,
-        capabilities=tuple(sorted(capability.__name__ for capability in spec.capabilities)),
-        parameters={item.name: str(getattr(spec.parameters, item.name)) for item in fields(spec.parameters)},
-        gaps=dict(spec.gaps),
-        server=session.server,
-    )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import secrets
+from collections.abc import Iterable
 from dataclasses import replace
 from datetime import timedelta
 from typing import Final
@@ -11,6 +11,7 @@ from conformance.backend import Spec
 from conformance.bench import OPEN_SECONDS, Bench, Lessons
 from conformance.choice import DEFAULT_CHOICE, Choice
 from conformance.clause import Clause, Options
+from conformance.conclusion import Farewell
 from conformance.instance import FixtureError
 from conformance.judge import too_late
 from conformance.lane import Lane, LaneLostError
@@ -28,11 +29,10 @@ class Session:
 
     def __init__(self, spec: Spec, registry: Registry, choice: Choice = DEFAULT_CHOICE) -> None:
         self.spec = spec
-        self.seed = secrets.randbelow(2**31) if choice.seed is None else choice.seed
+        self.choice = choice.seeded()
         self.refused: str | None = None
         """Why nothing that was or would be found means anything."""
         self._registry = registry
-        self._choice = choice
         self._places = Places(spec, self.seed, choice.dsn)
         self._results: dict[str, Result] = {}
         self._unusable: dict[Options, str] = {}
@@ -40,9 +40,19 @@ class Session:
         self._open: tuple[Lane, Bench] | None = None
 
     @property
+    def seed(self) -> int:
+        assert self.choice.seed is not None
+        return self.choice.seed
+
+    @property
     def server(self) -> str | None:
         """The database server that was found, in words."""
         return self._places.server
+
+    def learn(self, results: Iterable[Result]) -> None:
+        """Take over what was found elsewhere with the same choice: what is after those clauses need not try them."""
+        for result in results:
+            self._results.setdefault(result.clause_id, result)
 
     def check(self, clause_id: str) -> Result:
         """Try a clause, and before it what it is after; each once."""
@@ -55,6 +65,11 @@ class Session:
                 reason = f"{type(error).__name__}: {error}"
                 self._results[clause_id] = Result(clause_id=clause_id, outcome=Outcome.HARNESS_ERROR, reason=reason)
         return self._results[clause_id]
+
+    def leave(self) -> Farewell:
+        """`close`, and all that is to be said of the adapter afterwards."""
+        left = self.close()
+        return Farewell(server=self.server, refused=self.refused, leftovers=left)
 
     def close(self) -> str:
         """Close every adapter and remove everything made for them; say what the adapters have left behind."""
@@ -103,7 +118,7 @@ class Session:
         reason = self._refusal(clause)
         if reason is not None:
             return Result(clause_id=clause.id, outcome=Outcome.NOT_TESTED, reason=reason)
-        limit = clause.time_limit * self._choice.time_scale
+        limit = clause.time_limit * self.choice.time_scale
         try:
             return self._trial(clause, limit)
         except LaneLostError as lost:
@@ -127,7 +142,7 @@ class Session:
         return lane.call(lambda: bench.trial(clause, place, limit, lane.tasks), lambda: bench.until)
 
     def _opened(self) -> tuple[Lane, Bench]:
-        lane, bench = Lane(self._choice.loop), Bench(self.spec, self._places.root, self._lessons)
+        lane, bench = Lane(self.choice.loop), Bench(self.spec, self._places.root, self._lessons)
         self._open = lane, bench
         lane.call(bench.take_baseline, lambda: bench.until)
         return lane, bench

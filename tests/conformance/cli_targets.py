@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from typing import Any, Final
 
 from conformance.backend import Env, Spec
@@ -46,6 +47,7 @@ class Stuck(Hanging):
         return await super().claim(step)
 
 
+alone: Final = replace(_beside(factory_of(Forgetful), "alone"), capabilities=[SupportsClearExcept])
 hanging: Final = [_beside(factory_of(Stuck), "first"), _beside(factory_of(Stuck), "second")]
 mortal: Final = [_beside(pocket, "pocket"), _beside(dying, "dying")]
 

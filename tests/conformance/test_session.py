@@ -8,7 +8,7 @@ import pytest
 
 from conformance.choice import Loop
 from conformance.context import Context
-from conformance.outcome import Outcome
+from conformance.outcome import Outcome, Result
 from tests.conformance import misbehaving
 from tests.conformance.misbehaving import factory_of
 from tests.conformance.pocket_ledger import pocket, pocket_with_reset
@@ -43,6 +43,13 @@ def test_a_prerequisite_is_tried_first_and_once_whatever_is_asked_for() -> None:
     with session(spec_of()) as opened:
         assert opened.check("SL-CLAIM-02").outcome is Outcome.PASS
         assert opened.check("SL-CLAIM-01") is opened.check("SL-CLAIM-01")
+
+
+def test_what_was_found_elsewhere_is_not_tried_again() -> None:
+    with session(spec_of()) as opened:
+        opened.learn([Result(clause_id="SL-CLAIM-01", outcome=Outcome.FAIL)])
+        blocked = opened.check("SL-CLAIM-02")
+    assert (blocked.outcome, blocked.reason) == (Outcome.NOT_TESTED, "builds on SL-CLAIM-01, which is FAIL")
 
 
 def test_a_gap_is_still_tried_and_waived_with_its_reason() -> None:

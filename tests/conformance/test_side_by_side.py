@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -40,10 +41,13 @@ def said(tmp_path: Path, *arguments: str) -> tuple[int, str, str]:
     return process.returncode, output, errors
 
 
-def verdicts(path: Path) -> list[tuple[str, dict[str, str]]]:
+def verdicts(path: Path) -> list[tuple[str, list[tuple[str, str, str | None]]]]:
     document: dict[str, Any] = json.loads(path.read_text())
     return [
-        (report["adapter"]["port"], {result["clause_id"]: result["outcome"] for result in report["results"]})
+        (
+            report["adapter"]["port"],
+            [(each["clause_id"], each["outcome"], each["reason"]) for each in report["results"]],
+        )
         for report in document["reports"]
     ]
 
@@ -60,6 +64,25 @@ def test_the_verdicts_and_their_order_are_the_same(tmp_path: Path) -> None:
     heads = [[line for line in output.splitlines() if " of memory: " in line] for output in outputs]
     assert heads[0] == heads[1]
     assert len(heads[0]) == 4
+
+
+def without_times(output: str) -> str:
+    return re.sub(r"in [\d.]+ s", "in … s", output)
+
+
+def test_one_adapter_tried_by_several_processes_gets_the_same_report(tmp_path: Path) -> None:
+    documents = [tmp_path / "one.json", tmp_path / "three.json"]
+    told: list[tuple[int, str, str]] = []
+    for jobs, document in zip((1, 3), documents, strict=True):
+        code, output, errors = said(
+            tmp_path, f"{TARGETS}:alone", "--seed", "7", "--jobs", str(jobs), "--json", str(document)
+        )
+        told.append((code, without_times(output), errors))
+    assert told[0] == told[1]
+    assert (told[0][0], told[0][2]) == (1, "")
+    assert verdicts(documents[0]) == verdicts(documents[1])
+    outcomes = {outcome for _, results in verdicts(documents[0]) for _, outcome, _ in results}
+    assert outcomes >= {"PASS", "FAIL", "NOT_TESTED"}
 
 
 def test_a_process_that_is_gone_is_a_harness_error(tmp_path: Path) -> None:
