@@ -2,6 +2,9 @@
 .PHONY: help demo check fix test test-all conformance mutants contract examples constraints
 .SUFFIXES:
 
+# Hundreds of programs that tests start would each compile, and pytest rewrite, all that they import.
+unexport PYTHONDONTWRITEBYTECODE
+
 PYTHONS = $(foreach version,3.11 3.12 3.13,$(if $(shell tools/find-python.sh $(version) 2>/dev/null),$(version)))
 IN_MEMORY = tools/in-memory.sh
 PYTEST = -m pytest -n auto --dist worksteal $(ARGS)
