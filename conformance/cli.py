@@ -74,7 +74,12 @@ def _add_run(run: argparse.ArgumentParser) -> None:
     run.add_argument("--declare", action="append", default=[], metavar="CAPABILITY", help="promised by a bare factory")
     run.add_argument("--only", action="append", default=[], metavar="ID", help="these clauses; patterns: 'JQ-FENCE-*'")
     run.add_argument("--profile", choices=("quick", "full"), default="quick", help=_PROFILES)
-    run.add_argument("--jobs", type=int, metavar="N", help="adapters at a time that may be tried side by side")
+    run.add_argument(
+        "--jobs",
+        type=int,
+        metavar="N",
+        help="processes that share the clauses of adapters that allow it; one for each core",
+    )
     run.add_argument("--json", type=Path, metavar="FILE", help="write the report that all others can be made from")
     run.add_argument("--junit", type=Path, metavar="FILE", help="write JUnit XML")
     _add_common(run)

@@ -67,7 +67,7 @@ def concluded(
         left_out=0 if choice.only else _left_out(known.clauses(spec.port), choice),
         again=(*spec.declared, *choice.again()),
         refused=_first(each.refused for each in farewells),
-        leftovers=", ".join(each.leftovers for each in farewells if each.leftovers),
+        leftovers=", ".join(dict.fromkeys(each.leftovers for each in farewells if each.leftovers)),
     )
 
 

@@ -23,10 +23,11 @@ def judged(specs: Sequence[Spec], choice: Choice, show: Terminal, jobs: int | No
     for spec in specs:
         check_spec(spec, known)
     chosen = [choose(spec, choice, known) for spec in specs]
+    shares = Shares(chosen)
     try:
-        count = how_many(specs, len(Shares(chosen)), jobs)
-        if count > 1:
-            return _shown(specs, chosen, side_by_side(specs, choice, chosen, count), show)
+        if (count := how_many(specs, shares, jobs)) > 1:
+            with side_by_side(specs, choice, shares, count) as arriving:
+                return _shown(specs, chosen, arriving, show)
         return _one_after_the_other(specs, chosen, choice, show)
     finally:
         stop_server()

@@ -69,7 +69,7 @@ def run_sync(
     except BaseException:
         session.close()
         raise
-    return concluded(spec, session.choice, tried, [session.leave()], watch, known)
+    return concluded(spec, session.choice, tried, [session.conclude()], watch, known)
 
 
 def _tried(

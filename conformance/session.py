@@ -66,7 +66,7 @@ class Session:
                 self._results[clause_id] = Result(clause_id=clause_id, outcome=Outcome.HARNESS_ERROR, reason=reason)
         return self._results[clause_id]
 
-    def leave(self) -> Farewell:
+    def conclude(self) -> Farewell:
         """`close`, and all that is to be said of the adapter afterwards."""
         left = self.close()
         return Farewell(server=self.server, refused=self.refused, leftovers=left)

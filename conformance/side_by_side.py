@@ -20,12 +20,11 @@ from typing import Final, NamedTuple, cast
 from conformance import servers
 from conformance.backend import Spec
 from conformance.choice import Choice
-from conformance.clause import Clause
 from conformance.conclusion import concluded
 from conformance.outcome import Result
 from conformance.registry import load
 from conformance.report import Report
-from conformance.shares import Shares
+from conformance.shares import Later, Shares
 from conformance.visiting import Idle, Told, visit
 
 
@@ -43,58 +42,64 @@ class WorkerLostError(Exception):
 _GONE: Final = "its process has ended before its time"
 
 
-def how_many(specs: Sequence[Spec], shares: int, jobs: int | None) -> int:
-    """How many processes are to try so many shares: `jobs`, or one for each core; one where forks are no good."""
+def how_many(specs: Sequence[Spec], shares: Shares, jobs: int | None) -> int:
+    """How many processes are to try the shares: `jobs`, or one for each core; one where forks are no good."""
     # A fork of a process with threads may wait for ever for a lock that one of those held.
     if not all(spec.side_by_side for spec in specs) or sys.platform != "linux" or threading.active_count() > 1:
         return 1
-    return max(1, min(jobs or len(os.sched_getaffinity(0)), shares))
+    return max(1, min(jobs or len(os.sched_getaffinity(0)), len(shares)))
 
 
-def side_by_side(
-    specs: Sequence[Spec], choice: Choice, chosen: Sequence[Sequence[Clause]], jobs: int
-) -> Iterator[News]:
-    """Try the clauses `chosen` for each adapter in `jobs` processes, at most one a share; tell of all as it comes.
+@contextlib.contextmanager
+def side_by_side(specs: Sequence[Spec], choice: Choice, shares: Shares, jobs: int) -> Generator[Iterator[News]]:
+    """Try the shares in `jobs` processes, at most one for each share; yield what they tell, as it comes.
 
-    Raises:
-        WorkerLostError: one could not be judged to its end.
+    They are forked at once, and gone at the end of the block. What is yielded raises `WorkerLostError` when an adapter
+    could not be judged to its end.
     """
     servers.share_as(secrets.token_hex())
-    shares = Shares(chosen)
     choices = [choice.seeded() for _ in specs]
-
-    def report(place: int) -> Report:
-        results = shares.results(place)
-        tried = [(clause, results[clause.id]) for clause in chosen[place]]
-        return concluded(specs[place], choices[place], tried, shares.farewells(place), shares.watch(place), load())
-
     with _workers(specs, choices, jobs) as lines:
-        for line, what in _conversations(lines, shares):
-            if isinstance(what, str):
-                raise WorkerLostError(f"{specs[shares.place_of(line)].name}: {what}")
-            shares.note(what.place, what.what)
-            if isinstance(what.what, Result):
-                yield News(what.place, what.what)
-            elif shares.is_done(what.place):
-                yield News(what.place, report(what.place))
+        yield _news(specs, choices, shares, lines)
+
+
+def _news(
+    specs: Sequence[Spec], choices: Sequence[Choice], shares: Shares, lines: Sequence[Connection]
+) -> Iterator[News]:
+    for line, told in _conversations(lines, shares):
+        if isinstance(told, str):
+            at = shares.whereabouts(line)
+            raise WorkerLostError(f"{'no adapter yet' if at is None else specs[at].name}: {told}")
+        place, what = told
+        shares.note(line, place, what)
+        if isinstance(what, Result):
+            yield News(place, what)
+        elif shares.is_done(place):
+            farewells, watch = shares.farewells(place), shares.watch(place)
+            report = concluded(specs[place], choices[place], shares.tried(place), farewells, watch, load())
+            yield News(place, report)
 
 
 def _conversations(lines: Sequence[Connection], shares: Shares) -> Iterator[tuple[Connection, Told | str]]:
     """Give every worker something to do until all is done; what they say meanwhile, but for that they are idle."""
-    for line in lines:
-        line.send(shares.hand_out(line))
-    talking = set(lines)
-    leaving: set[Connection] = set()
+    talking, idle, leaving = set(lines), list(lines), set[Connection]()
     while talking:
-        for line in cast("list[Connection]", wait(list(talking))):
-            what = _heard(line)
-            if isinstance(what, Idle):
-                share = shares.hand_out(line)
-                if share is None:
-                    leaving.add(line)
-                _say(line, share)
+        for line in [*idle]:
+            share = shares.hand_out(line)
+            if isinstance(share, Later):
                 continue
-            yield line, what
+            idle.remove(line)
+            _say(line, share)
+            if share is None and shares.whereabouts(line) is None:
+                talking.remove(line)
+            elif share is None:
+                leaving.add(line)
+        for line in cast("list[Connection]", wait(list(talking))):
+            told = _heard(line)
+            if isinstance(told, Idle):
+                idle.append(line)
+                continue
+            yield line, told
             if line in leaving:
                 # The one thing that is heard then: its farewell.
                 talking.remove(line)
@@ -109,7 +114,8 @@ def _say(line: Connection, what: object) -> None:
 def _heard(line: Connection) -> Told | Idle | str:
     try:
         return cast("Told | Idle | str", line.recv())
-    except (EOFError, ConnectionError):
+    except (EOFError, OSError):
+        # OSError: killed in the midst of a message.
         return _GONE
 
 

@@ -7,6 +7,7 @@ import ctypes
 import signal
 import traceback
 from collections.abc import Sequence
+from dataclasses import dataclass
 from multiprocessing.connection import Connection
 from typing import Final, NamedTuple, NoReturn, cast
 
@@ -29,7 +30,8 @@ class Told(NamedTuple):
     what: Result | Farewell
 
 
-class Idle(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Idle:
     """The share is tried: what is next?"""
 
 
@@ -56,8 +58,10 @@ def visit(line: Connection, others: Sequence[Connection], specs: Sequence[Spec],
         with contextlib.suppress(ConnectionError):
             line.send(f"the harness went wrong\n{traceback.format_exc()}")
     finally:
-        visitor.give_up()
-        servers.stop_server()
+        try:
+            visitor.give_up()
+        finally:
+            servers.stop_server()
 
 
 class _Visitor:
@@ -79,8 +83,11 @@ class _Visitor:
     def leave(self) -> None:
         """Close the adapter that is open, and tell what is known then."""
         if self._open is not None:
-            (place, session), self._open = self._open, None
-            self._line.send(Told(place, session.leave()))
+            place, session = self._open
+            farewell = session.conclude()
+            # Not before: interrupted in the midst of it, it is closed once more.
+            self._open = None
+            self._line.send(Told(place, farewell))
 
     def give_up(self) -> None:
         """Close the adapter that is open, if one still is."""

@@ -6,6 +6,7 @@ import os
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from dataclasses import replace
+from pathlib import Path
 from typing import Any, Final
 
 from conformance.backend import Env, Spec
@@ -17,6 +18,7 @@ from workflow_adapters.inputs.step_ledger import NewStep
 from workflow_adapters.ports.step_ledger import SupportsClearExcept
 from workflow_adapters.records.step_ledger import StepClaim
 
+COUNTED: Final = "COUNTED_IN"
 make_ledger: Final = pocket
 make_forgetful: Final = factory_of(Forgetful)
 one: Final = Spec(port=Port.STEP_LEDGER, factory=pocket, name="pocket", capabilities=[SupportsClearExcept])
@@ -47,7 +49,16 @@ class Stuck(Hanging):
         return await super().claim(step)
 
 
-alone: Final = replace(_beside(factory_of(Forgetful), "alone"), capabilities=[SupportsClearExcept])
+class Counted(Forgetful):
+    """Leaves a file, named after its process, for each time it is opened: once a clause, since it has no reset."""
+
+    def __init__(self, env: Env) -> None:
+        super().__init__(env)
+        if env.instance == "A":
+            (Path(os.environ[COUNTED]) / f"{os.getpid()}-{env.namespace}").touch()
+
+
+alone: Final = replace(_beside(factory_of(Counted), "alone"), capabilities=[SupportsClearExcept])
 hanging: Final = [_beside(factory_of(Stuck), "first"), _beside(factory_of(Stuck), "second")]
 mortal: Final = [_beside(pocket, "pocket"), _beside(dying, "dying")]
 

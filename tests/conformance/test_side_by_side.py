@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import multiprocessing
 import os
 import re
 import signal
@@ -11,12 +12,21 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
+from dataclasses import replace
+from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from conformance.choice import Choice
+from conformance.registry import load
+from conformance.shares import Share, Shares
+from conformance.side_by_side import WorkerLostError, how_many, side_by_side
 from conformance.throwaway.processes import processes_on
+from conformance.visiting import visit
+from tests.conformance import cli_targets
+from tests.conformance.cli_targets import COUNTED
 
 ROOT = Path(__file__).parents[2]
 TARGETS = "tests.conformance.cli_targets"
@@ -66,23 +76,81 @@ def test_the_verdicts_and_their_order_are_the_same(tmp_path: Path) -> None:
     assert len(heads[0]) == 4
 
 
-def without_times(output: str) -> str:
-    return re.sub(r"in [\d.]+ s", "in … s", output)
-
-
-def test_one_adapter_tried_by_several_processes_gets_the_same_report(tmp_path: Path) -> None:
-    documents = [tmp_path / "one.json", tmp_path / "three.json"]
+def test_one_adapter_tried_by_several_processes_gets_the_same_report(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     told: list[tuple[int, str, str]] = []
+    openings: list[int] = []
+    processes: list[int] = []
+    documents = [tmp_path / "one.json", tmp_path / "three.json"]
     for jobs, document in zip((1, 3), documents, strict=True):
-        code, output, errors = said(
-            tmp_path, f"{TARGETS}:alone", "--seed", "7", "--jobs", str(jobs), "--json", str(document)
-        )
-        told.append((code, without_times(output), errors))
+        counted = tmp_path / f"{jobs}"
+        counted.mkdir()
+        monkeypatch.setenv(COUNTED, str(counted))
+        arguments = ("--seed", "7", "--jobs", str(jobs), "--json", str(document))
+        code, output, errors = said(tmp_path, f"{TARGETS}:alone", *arguments)
+        told.append((code, re.sub(r"in [\d.]+ s", "in … s", output), errors))
+        openings.append(len(list(counted.iterdir())))
+        processes.append(len({file.name.partition("-")[0] for file in counted.iterdir()}))
     assert told[0] == told[1]
     assert (told[0][0], told[0][2]) == (1, "")
     assert verdicts(documents[0]) == verdicts(documents[1])
     outcomes = {outcome for _, results in verdicts(documents[0]) for _, outcome, _ in results}
     assert outcomes >= {"PASS", "FAIL", "NOT_TESTED"}
+    # No clause is tried twice, and not all of them by one process.
+    assert openings[0] == openings[1]
+    assert processes[0] == 1
+    assert processes[1] > 1
+
+
+@pytest.mark.parametrize(
+    ("allowed", "threads", "clauses", "jobs", "expected"),
+    [(True, 1, 16, 2, 2), (True, 1, 16, 5, 2), (True, 1, 8, 2, 1), (False, 1, 16, 2, 1), (True, 2, 16, 2, 1)],
+)
+def test_how_many_processes(
+    allowed: bool, threads: int, clauses: int, jobs: int, expected: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("threading.active_count", lambda: threads)
+    spec = replace(cli_targets.alone, side_by_side=allowed)
+    assert how_many([spec], Shares([load().clauses(spec.port)[:clauses]]), jobs) == expected
+
+
+def conversation(target: Callable[..., object]) -> Any:
+    """What a forked process says that was handed a share."""
+    fork = multiprocessing.get_context("fork")
+    here, there = fork.Pipe()
+    process = fork.Process(target=target, args=(there, [here], [cli_targets.alone], [None]))
+    process.start()
+    there.close()
+    here.send(Share(0, ["SL-DECLARE-01"], []))
+    try:
+        return here.recv()
+    finally:
+        here.close()
+        process.join(30)
+
+
+def test_what_goes_wrong_in_a_process_is_told() -> None:
+    # A choice of None is what no session can be made of.
+    answer = conversation(visit)
+    assert answer.startswith("the harness went wrong\nTraceback")
+    assert "AttributeError: 'NoneType'" in answer
+
+
+@pytest.mark.parametrize("last_words", [b"", b"\x00\x00\x10\x00half a message"])
+def test_a_process_that_ends_at_once_or_in_the_midst_of_a_message_is_told_of(
+    last_words: bytes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def gone(line: Connection, *_: object) -> None:
+        os.write(line.fileno(), last_words)
+        os._exit(9)
+
+    monkeypatch.setattr("conformance.side_by_side.visit", gone)
+    shares = Shares([load().clauses(cli_targets.alone.port)])
+    with side_by_side([cli_targets.alone], Choice(), shares, 2) as arriving:
+        time.sleep(0.2)
+        with pytest.raises(WorkerLostError, match=r"(alone|no adapter yet): its process has ended before its time"):
+            list(arriving)
 
 
 def test_a_process_that_is_gone_is_a_harness_error(tmp_path: Path) -> None:
@@ -134,6 +202,18 @@ def test_nothing_is_left_after_a_signal(tmp_path: Path, jobs: int, number: signa
         assert said(tmp_path, f"{TARGETS}:one", "--only", "SL-DECLARE-01")[0] == 0
         assert list(tmp_path.iterdir()) == []
     assert eventually(lambda: not any(map(runs, children)))
+
+
+def test_one_adapter_in_two_processes_leaves_nothing_after_a_signal(tmp_path: Path) -> None:
+    process = started(tmp_path, f"{TARGETS}:hanging#first", "--jobs", "2", "--time-scale", "20")
+    assert eventually(lambda: len(list(tmp_path.glob("*/*/hangs"))) == 1)
+    children = children_of(process)
+    assert len(children) == 2
+    process.send_signal(signal.SIGINT)
+    _, errors = process.communicate(timeout=30)
+    assert (process.returncode, errors) == (130, "conformance: interrupted; everything it made is removed\n")
+    assert list(tmp_path.iterdir()) == []
+    assert not any(map(runs, children))
 
 
 @pytest.fixture

@@ -1,5 +1,7 @@
 """A process that claims under a cap and does everything to its jobs that can be done, for some seconds.
 
+On a busy machine it goes on until it has claimed enough to have shown anything.
+
     python -m tests.postgres_queue.hammer DSN SECONDS CAP GROUP_BY COSTLY_MS
 
 A look that takes longer than COSTLY_MS is a costly one: with 0 all are, as on a server that has much to do. It says at
@@ -25,6 +27,8 @@ from workflow_adapters.records.job_queue import DequeueResult
 
 TASKS = 6
 GROUPS = 3
+ENOUGH = 40
+LONGEST_SECONDS = 30.0
 AT_ONCE = RetryBackoff(base=timedelta(0))
 
 
@@ -64,13 +68,17 @@ async def end(queue: PostgresJobQueue, job: DequeueResult) -> None:
 
 async def main(dsn: str, seconds: float, cap: int, group_by: str) -> None:
     counts: Counter[str] = Counter()
-    until = time.monotonic() + seconds
+    began = time.monotonic()
     fairness = JobQueueFairness(max_concurrent_per_group=cap, group_by=group_by)
     async with open_postgres(dsn, fairness=fairness, backoff=AT_ONCE, max_connections=TASKS + 2) as adapters:
         queue = adapters.job_queue
 
+        def goes_on() -> bool:
+            passed = time.monotonic() - began
+            return passed < seconds or (counts["claimed"] < ENOUGH and passed < LONGEST_SECONDS)
+
         async def claim() -> None:
-            while time.monotonic() < until:
+            while goes_on():
                 try:
                     for job in await queue.dequeue_many(random.choice([1, 1, 1, 4])):
                         counts["claimed"] += 1
@@ -80,7 +88,7 @@ async def main(dsn: str, seconds: float, cap: int, group_by: str) -> None:
 
         async def write() -> None:
             priority = 0
-            while time.monotonic() < until:
+            while goes_on():
                 priority += 1
                 await queue.enqueue_parallel(new_jobs(priority))
                 await queue.release_stale_jobs(timedelta(milliseconds=20))
