@@ -119,6 +119,8 @@ class Options:
 
 DEFAULT_OPTIONS: Final = Options()
 DEFAULT_TIME_LIMIT: Final = timedelta(seconds=5)
+TIME_LIMIT_OF_MANY_CALLS: Final = timedelta(seconds=30)
+"""Of clauses with more than a hundred calls, one after the other: each may take 50 ms, as on a database far away."""
 
 Need: TypeAlias = "type | Requires"
 """A capability (one of the Supports… Protocols) or a parameter."""

@@ -23,6 +23,7 @@ from conformance.clause import Clause, Port
 from conformance.message import failure_text, replay_command
 from conformance.native import acheck
 from conformance.outcome import Outcome, Result
+from conformance.profiles import of_profile
 from conformance.registry import Registry, load
 from conformance.report import text_of
 from conformance.runner import check_spec
@@ -150,12 +151,15 @@ def _module_of_caller() -> str:
 def case_for(
     spec: Spec, *, module: str, registry: Registry | None = None, choice: Choice = DEFAULT_CHOICE
 ) -> type[ConformanceTestCase]:
-    """The class for a spec; `module` is where it will be found. What the four public functions have in common."""
+    """The class for a spec, with the clauses of the choice's profile; `module` is where it will be found.
+
+    What the four public functions have in common.
+    """
     known = registry or load()
     check_spec(spec, known)
     methods = {
         f"test_{clause.id.replace('-', '_')}_{clause.level.lower()}_{clause.function.__name__}": _method(clause)
-        for clause in known.clauses(spec.port)
+        for clause in of_profile(known.clauses(spec.port), choice.profile)
         if spec.is_concerned_by(clause)
     }
     members: dict[str, Any] = {

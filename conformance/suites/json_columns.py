@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
+from datetime import timedelta
 from typing import Any, Final, Generic, TypeAlias, TypeVar, cast
 
-from conformance.clause import MUST, Need
+from conformance.clause import DEFAULT_TIME_LIMIT, MUST, TIME_LIMIT_OF_MANY_CALLS, Need
 from conformance.context import Context
 from conformance.registry import clause
 from conformance.suites.values import DEEP, FLOATS, INTEGERS, KEYS, PLAIN, SCALARS, TEXTS
@@ -155,6 +156,7 @@ class JsonFamily:
             "A JSON column holds any JSON value, not objects alone: booleans, numbers, texts, arrays, empty ones too.",
             "A stage may answer with a number; a falsy value that reads as None looks like no answer.",
             "Test for None, not for truth. A top-level text is stored as JSON: with its quotes.",
+            TIME_LIMIT_OF_MANY_CALLS,
         )
         async def scalars(ctx: Context[Any]) -> None:
             for column in columns:
@@ -162,7 +164,9 @@ class JsonFamily:
                     read = await column.store(ctx, value)
                     ctx.expect(column.name, await read()).equals(value)
 
-    def _clause(self, number: int, text: str, why: str, hint: str) -> Callable[[Trial], Trial]:
+    def _clause(
+        self, number: int, text: str, why: str, hint: str, time_limit: timedelta = DEFAULT_TIME_LIMIT
+    ) -> Callable[[Trial], Trial]:
         return clause(
             f"{self.prefix}-{number:02}",
             MUST,
@@ -171,6 +175,7 @@ class JsonFamily:
             hints=[hint],
             needs=self.needs,
             after=self.after if number == 1 else [f"{self.prefix}-01"],
+            time_limit=time_limit,
         )
 
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final
 
 import pytest
 
 from conformance import job_queue_conformance, step_ledger_conformance
 from conformance.backend import Spec
+from conformance.choice import Choice, Profile
 from conformance.clause import Port
 from conformance.runner import UsageError
 from conformance.testcase import case_for
@@ -16,12 +17,27 @@ from tests.conformance.pocket_ledger import pocket
 from workflow_adapters.ports.job_queue import SupportsDefer
 from workflow_adapters.ports.step_ledger import SupportsClearExcept
 
+PROFILES: Final[tuple[Profile, ...]] = ("full", "quick")
 # Under another name than Test…, and taken apart below: pytest must not collect it here.
 METHOD = "test_SL_CLAIM_01_must_claims_once"
 
 
 def case(**options: Any) -> type[Any]:
     return case_for(Spec(port=Port.STEP_LEDGER, factory=pocket, **options), module=__name__, registry=REGISTRY)
+
+
+def test_a_quick_class_leaves_out_what_is_long() -> None:
+    spec = Spec(port=Port.STEP_LEDGER, factory=pocket)
+    full, quick = (
+        {
+            name
+            for name in vars(case_for(spec, module=__name__, choice=Choice(profile=profile)))
+            if name.startswith("test_")
+        }
+        for profile in PROFILES
+    )
+    assert {name[5:].replace("_", "-")[:18] for name in full - quick} == {"SL-CANCELLATION-02"}
+    assert quick < full
 
 
 def test_a_method_for_each_clause_with_id_level_and_name() -> None:

@@ -109,6 +109,15 @@ async def backends(dsn: str) -> list[int]:
     return [row[0] for row in rows]
 
 
+# Of this database: other tests run on the same server.
+ASLEEP = "FROM pg_stat_activity WHERE wait_event = 'PgSleep' AND datname = current_database()"
+
+
+async def is_asleep(dsn: str) -> bool:
+    """Whether a backend is in pg_sleep()."""
+    return bool(await query(dsn, f"SELECT 1 {ASLEEP}"))
+
+
 async def end_backends(dsn: str) -> None:
     """Terminate our connections, and wait until they are gone."""
     await query(

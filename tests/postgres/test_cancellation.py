@@ -125,7 +125,8 @@ async def runs(dsn: str, part: str) -> bool:
         dsn,
         """
         SELECT 1 FROM pg_stat_activity
-        WHERE state = 'active' AND pid <> pg_backend_pid() AND query LIKE '%' || $1::text || '%'
+        WHERE datname = current_database() AND state = 'active' AND pid <> pg_backend_pid()
+          AND query LIKE '%' || $1::text || '%'
         """,
         part,
     )

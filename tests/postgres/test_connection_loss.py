@@ -10,7 +10,19 @@ import pytest
 import pytest_asyncio
 
 from tests.postgres.proxy import Proxy
-from tests.postgres.support import Opened, backends, end_backends, ids, inside, opened, put, query, run, script, until
+from tests.postgres.support import (
+    Opened,
+    backends,
+    end_backends,
+    ids,
+    inside,
+    is_asleep,
+    opened,
+    put,
+    run,
+    script,
+    until,
+)
 from workflow_adapters import (
     BackendBusyError,
     BackendUnavailableError,
@@ -234,10 +246,6 @@ async def test_a_wrong_password_is_no_outage(dsn: str) -> None:
         with pytest.raises(ConfigurationError, match="refused the login") as caught:
             await it.database.read(run("SELECT 1"))
         assert "not-it" not in repr(caught.value) + repr(caught.value.__cause__) + repr(vars(it.home))
-
-
-async def is_asleep(dsn: str) -> bool:
-    return bool(await query(dsn, "SELECT 1 FROM pg_stat_activity WHERE wait_event = 'PgSleep'"))
 
 
 async def nobody(dsn: str) -> bool:

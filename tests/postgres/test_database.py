@@ -16,9 +16,9 @@ from tests.postgres.support import (
     backends,
     ids,
     inside,
+    is_asleep,
     opened,
     put,
-    query,
     run,
     run_and_fail,
     script,
@@ -214,7 +214,7 @@ async def test_what_a_caller_leaves_in_the_session_is_not_the_next_ones(dsn: str
         left = run(
             """
             SELECT current_setting('application_name'), (SELECT count(*) FROM pg_listening_channels()),
-                   (SELECT count(*) FROM pg_locks WHERE locktype = 'advisory')
+                   (SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND pid = pg_backend_pid())
             """
         )
         assert await it.database.read(left) == [("workflow_adapters", 0, 0)]
@@ -281,10 +281,6 @@ async def test_a_block_that_fails_beside_a_call_waits_for_the_call(things: str) 
         await serves_on(it)
         assert await backends(things) == [before], "the connection did not survive it"
     assert await ids(things) == []
-
-
-async def is_asleep(dsn: str) -> bool:
-    return bool(await query(dsn, "SELECT 1 FROM pg_stat_activity WHERE wait_event = 'PgSleep'"))
 
 
 async def test_an_inner_block_ends_after_the_calls_that_were_begun_in_it(things: str) -> None:

@@ -12,7 +12,18 @@ import asyncpg
 import pytest
 import trio
 
-from tests.postgres.support import a_run, end_backends, inside, opened, query, run, run_and_fail, until
+from tests.postgres.support import (
+    ASLEEP,
+    a_run,
+    end_backends,
+    inside,
+    is_asleep,
+    opened,
+    query,
+    run,
+    run_and_fail,
+    until,
+)
 from workflow_adapters import (
     BackendBusyError,
     BackendUnavailableError,
@@ -150,10 +161,10 @@ async def test_a_callers_pool_gets_its_slots_back_whatever_happens(dsn: str) -> 
             await asyncio.wait([cancelled])
             sleeping = asyncio.create_task(it.database.read(run("SELECT pg_sleep(60)")))
             await until(lambda: is_asleep(dsn))
-            await query(dsn, "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE wait_event = 'PgSleep'")
+            await query(dsn, f"SELECT pg_terminate_backend(pid) {ASLEEP}")
             # A read is begun anew once, on another connection.
             await until(lambda: is_asleep(dsn))
-            await query(dsn, "SELECT pg_cancel_backend(pid) FROM pg_stat_activity WHERE wait_event = 'PgSleep'")
+            await query(dsn, f"SELECT pg_cancel_backend(pid) {ASLEEP}")
             with pytest.raises(BackendBusyError):
                 await sleeping
         assert await it.database.read(run("SELECT 1")) == [(1,)]
@@ -174,10 +185,6 @@ async def test_a_callers_pool_gets_connections_back_outside_of_a_transaction(dsn
         await asyncio.wait([cancelled])
         assert await it.database.read(run("SELECT 1")) == [(1,)]
     assert complaints == []
-
-
-async def is_asleep(dsn: str) -> bool:
-    return bool(await query(dsn, "SELECT 1 FROM pg_stat_activity WHERE wait_event = 'PgSleep'"))
 
 
 @pytest.mark.asyncio

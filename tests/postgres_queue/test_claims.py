@@ -22,6 +22,8 @@ from workflow_adapters.records.job_queue import DequeueResult
 
 pytestmark = pytest.mark.asyncio
 
+# Of this database: other tests run on the same server.
+WAITING = "SELECT FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND datname = current_database()"
 SERVES = [ServedDefinition(workflow_id="w", version="v1")]
 
 
@@ -208,7 +210,7 @@ async def test_a_job_replaced_meanwhile_is_cancelled_or_deleted_all_the_same(
             await tx.job_queue.enqueue_parallel([a_job()])
             work = queue.cancel_by_run("r") if end == "cancel" else queue.delete_by_run_and_stages("r", ["s"])
             waiting = asyncio.create_task(work)
-            await until(lambda: raw.fetch("SELECT FROM pg_locks WHERE NOT granted"))
+            await until(lambda: raw.fetch(WAITING))
         assert await waiting == 1
         stored = await queue.get_jobs_by_workflow_run("r")
     assert [job.status for job in stored] == ([Status.CANCELLED] if end == "cancel" else [])

@@ -37,7 +37,7 @@ from workflow_adapters.sqlite import job_queue
 
 pytestmark = pytest.mark.asyncio
 
-MANY = 40_000
+MANY = 33_000  # a statement takes 32,766 values
 
 
 def named(run_id: str) -> CreateRunInput:
@@ -259,7 +259,7 @@ async def test_two_hundred_logged_calls_outlive_the_close(path: Path) -> None:
         assert connection.execute("SELECT count(*) FROM ai_calls").fetchone() == (200,)
 
 
-async def test_forty_thousand_items_in_a_call(path: Path) -> None:
+async def test_more_items_in_a_call_than_a_statement_takes_values(path: Path) -> None:
     async with migrated(path) as adapters:
         persistence = adapters.persistence
         assert len(set(await adapters.job_queue.enqueue_parallel([job(n) for n in range(MANY)]))) == MANY
@@ -277,7 +277,7 @@ async def test_forty_thousand_items_in_a_call(path: Path) -> None:
         await persistence.append_annotations(annotations)
         await adapters.ai_call_logger.log_batch_results("b", [ai_call(str(n)) for n in range(MANY)])
         stats = await adapters.ai_call_logger.get_stats("")
-        assert (stats.total_calls, stats.total_cost) == (MANY, 4000.0)
+        assert (stats.total_calls, stats.total_cost) == (MANY, MANY / 10)
         assert await adapters.operations.purge_ai_calls(datetime(2100, 1, 1, tzinfo=UTC), MANY) == MANY
 
 

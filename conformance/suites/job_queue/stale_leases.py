@@ -6,7 +6,7 @@ from datetime import timedelta
 from typing import Final
 
 from conformance.builders import job
-from conformance.clause import MUST, Requires
+from conformance.clause import MUST, TIME_LIMIT_OF_MANY_CALLS, Requires
 from conformance.context import Context
 from conformance.registry import clause
 from conformance.suites.job_queue.scenes import (
@@ -180,6 +180,7 @@ async def a_claim_starts_the_lease(ctx: Context[JobQueue]) -> None:
     why="A sweep that looks at a page of rows first can be blocked by healthy jobs for ever.",
     hints=["No LIMIT before the condition on the lease."],
     after=["JQ-STALE-05"],
+    time_limit=TIME_LIMIT_OF_MANY_CALLS,
 )
 async def all_of_them(ctx: Context[JobQueue]) -> None:
     run_id = await ctx.new_run()

@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from typing import Any, Final, TypeAlias
 
 from conformance.builders import stage
-from conformance.clause import MUST, Need, Requires
+from conformance.clause import MUST, TIME_LIMIT_OF_MANY_CALLS, Need, Requires
 from conformance.context import Context
 from conformance.registry import clause
 from conformance.suites.workflow_persistence.scenes import new_run, new_stage, run_of, stage_of
@@ -130,6 +130,7 @@ for _field in _STAGE_FIELDS:
     why="The engine updates stages through both; two rules for one column are a trap.",
     hints=["One function builds the SET list of both."],
     after=["WP-UPSERT-04"],
+    time_limit=TIME_LIMIT_OF_MANY_CALLS,
 )
 async def upsert(ctx: Context[WorkflowPersistence]) -> None:
     patch = await _upsert_patch(ctx)

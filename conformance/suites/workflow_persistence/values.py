@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 from typing import Any, Final, TypeAlias
 
 from conformance.builders import annotation, event, stage
-from conformance.clause import MUST
+from conformance.clause import MUST, TIME_LIMIT_OF_MANY_CALLS
 from conformance.context import Context
 from conformance.registry import clause
 from conformance.suites.values import BAD_KEYS, GOOD_KEYS, INSTANTS, NAIVE, STRINGS, UNSTORABLE_TEXTS, expect_instant
@@ -144,6 +144,7 @@ async def any_text(ctx: Context[WorkflowPersistence]) -> None:
     why="A name that is folded, trimmed or read as a pattern makes two things one.",
     hints=["Bind values; never build them into the statement.", "No collation that folds case or accents."],
     after=["WP-RUN-02", "WP-STAGE-03", "WP-ANN-01", "WP-OUT-02", "WP-IDEM-03"],
+    time_limit=TIME_LIMIT_OF_MANY_CALLS,
 )
 async def any_key(ctx: Context[WorkflowPersistence]) -> None:
     for name in GOOD_KEYS:
