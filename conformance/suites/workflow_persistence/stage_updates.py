@@ -114,7 +114,7 @@ async def unknown(ctx: Context[WorkflowPersistence]) -> None:
 async def racing(ctx: Context[WorkflowPersistence]) -> None:
     adapters = await ctx.instances(3) * 2
     stored = await suspended_stage(ctx)
-    for expected in range(stored.version, stored.version + 12):
+    for expected in range(stored.version, stored.version + 25):
         patch = UpdateStageInput(status=Status.RUNNING, expected_version=expected)
         answers = await ctx.settled(*(partial(adapter.update_stage, stored.id, patch) for adapter in adapters))
         ctx.expect("updates that wrote", sum(answer is None for answer in answers)).equals(1)
