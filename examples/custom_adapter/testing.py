@@ -97,8 +97,14 @@ async def _opened(env: Env, clock: Clock | None) -> AsyncGenerator[Fixture[Redis
                 await reset()
 
 
+# A namespace is a prefix of keys, so several processes may try the queue at once.
 queue: Final = Spec(
-    port=Port.JOB_QUEUE, factory=make_queue, name="redis", capabilities=CAPABILITIES, parameters=PARAMETERS
+    port=Port.JOB_QUEUE,
+    factory=make_queue,
+    name="redis",
+    capabilities=CAPABILITIES,
+    parameters=PARAMETERS,
+    side_by_side=True,
 )
 queue_on_redis_time: Final = Spec(
     port=Port.JOB_QUEUE,
@@ -106,5 +112,6 @@ queue_on_redis_time: Final = Spec(
     name="redis on its own time",
     capabilities=CAPABILITIES,
     parameters=PARAMETERS_ON_REDIS_TIME,
+    side_by_side=True,
 )
 specs: Final = [queue, queue_on_redis_time]
