@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from argparse import Namespace
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -34,6 +35,8 @@ _POSTGRES: Final = "CONFORMANCE_POSTGRES_DSN"
 def run(options: Namespace) -> ExitCode:
     _check_places(options.json, options.junit, options.markdown, options.html)
     specs = [spec for target in options.targets for spec in _load(target, options)]
+    if (options.jobs or 1) > 1 and not all(spec.side_by_side for spec in specs):
+        sys.stderr.write("conformance: one process, since not every adapter says side_by_side=True\n")
     show = terminal(plain=options.plain, trace=options.trace)
     reports = judged(specs, _choice(options, options.only, options.profile), show, options.jobs)
     if len(reports) > 1:

@@ -26,6 +26,10 @@ PLAIN: Final[JsonObject] = {
     "empty object": {},
 }
 
+_BETWEEN: Final = ("", "/", ":", "|", "-", "_", ".", ",", "#", " ", "\x1f")
+ALIKE: Final = tuple(pair for between in _BETWEEN for pair in (("a", f"b{between}c"), (f"a{between}b", "c")))
+"""Keys of two parts, all different, of which two and two are one when the parts are joined by something."""
+
 INTEGERS: Final[JsonObject] = {
     "2**31": 2**31,
     "2**53 + 1": 2**53 + 1,

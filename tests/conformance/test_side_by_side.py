@@ -153,6 +153,11 @@ def test_a_process_that_ends_at_once_or_in_the_midst_of_a_message_is_told_of(
             list(arriving)
 
 
+def test_jobs_that_can_not_be_are_told_of(tmp_path: Path) -> None:
+    code, _, errors = said(tmp_path, f"{TARGETS}:one", "--only", "SL-DECLARE-01", "--jobs", "2")
+    assert (code, errors) == (0, "conformance: one process, since not every adapter says side_by_side=True\n")
+
+
 def test_a_process_that_is_gone_is_a_harness_error(tmp_path: Path) -> None:
     code, _, errors = said(tmp_path, f"{TARGETS}:mortal", "--jobs", "2")
     assert code == 4

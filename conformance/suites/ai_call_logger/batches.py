@@ -10,6 +10,7 @@ from conformance.builders import call
 from conformance.clause import MUST
 from conformance.context import Context
 from conformance.registry import clause
+from conformance.suites.values import ALIKE
 from workflow_adapters.inputs.ai_call_logger import CreateAICallInput
 from workflow_adapters.json_values import JsonObject
 from workflow_adapters.ports.ai_call_logger import AICallLogger, SupportsListCalls
@@ -84,6 +85,10 @@ async def the_pair_is_the_key(ctx: Context[AICallLogger]) -> None:
     for batch_id in ("b1", "b2"):
         await ctx.adapter.log_batch_results(batch_id, [_result("r1")])
     ctx.expect("calls and tokens", await _totals(ctx)).equals((2, 2))
+    for batch_id, request_id in ALIKE:
+        await ctx.adapter.log_batch_results(batch_id, [_result(request_id)])
+    many = 2 + len(ALIKE)
+    ctx.expect("calls and tokens with pairs that look alike", await _totals(ctx)).equals((many, many))
 
 
 @clause(

@@ -9,6 +9,7 @@ from conformance.clause import MUST
 from conformance.context import Context
 from conformance.registry import clause
 from conformance.suites.job_queue.scenes import HOUR, claim, enqueue_one, enqueue_stages, job_of
+from conformance.suites.values import ALIKE
 from workflow_adapters.ports.job_queue import JobQueue
 from workflow_adapters.records.status import Status
 
@@ -163,6 +164,14 @@ async def the_run_is_part_of_the_key(ctx: Context[JobQueue]) -> None:
     first = await enqueue_one(ctx)
     second = await enqueue_one(ctx)
     ctx.expect("ids of the two jobs", (await job_of(ctx, first)).id).differs_from((await job_of(ctx, second)).id)
+    # Where runs are made by others, no id can be chosen for them.
+    if ctx.parameters.parents == "unchecked":
+        fresh = ctx.new_id("run")
+        ids = await ctx.adapter.enqueue_parallel([job(f"{fresh}{first}", second) for first, second in ALIKE])
+        ctx.expect("different ids of jobs whose pairs look alike", len(set(ids))).equals(len(ALIKE))
+        runs = dict.fromkeys(f"{fresh}{first}" for first, _ in ALIKE)
+        stored = [found for run_id in runs for found in await ctx.adapter.get_jobs_by_workflow_run(run_id)]
+        ctx.expect("jobs whose pairs look alike", len(stored)).equals(len(ALIKE))
 
 
 @clause(

@@ -10,6 +10,7 @@ from conformance.clause import MUST, Requires
 from conformance.context import Context
 from conformance.registry import clause
 from conformance.suites.step_ledger.scenes import HOUR, MINUTE, claimed, step_of
+from conformance.suites.values import ALIKE
 from workflow_adapters.errors import NotFoundError
 from workflow_adapters.ports.step_ledger import StepLedger
 from workflow_adapters.records.status import StepKind, StepStatus
@@ -120,6 +121,12 @@ async def both_parts_of_the_key(ctx: Context[StepLedger]) -> None:
     ctx.expect("the first step", await step_of(ctx, first)).equals(first)
     ctx.expect("the step of another name", await step_of(ctx, named_otherwise)).equals(named_otherwise)
     ctx.expect("the step of another stage", await step_of(ctx, elsewhere)).equals(elsewhere)
+    # Where stages are made by others, no id can be chosen for them.
+    if ctx.parameters.parents == "unchecked":
+        fresh = ctx.new_id("stage")
+        alike = [await claimed(ctx, f"{fresh}{first}", second) for first, second in ALIKE]
+        for stored in alike:
+            ctx.expect("the step of a pair that another looks like", await step_of(ctx, stored)).equals(stored)
 
 
 @clause(
@@ -148,7 +155,7 @@ async def racing(ctx: Context[StepLedger]) -> None:
     MUST,
     text="A claim in a stage that does not exist raises NotFoundError with the stage's id.",
     why="A step without a stage is found by nothing and deleted by nothing.",
-    hints=["A foreign key; name the parent."],
+    hints=["A foreign key; name the parent.", "A ledger that stands alone declares Parameters(parents='unchecked')."],
     needs=[Requires("parents", "checked")],
 )
 async def unknown_stage(ctx: Context[StepLedger]) -> None:

@@ -9,6 +9,7 @@ from conformance.builders import annotation
 from conformance.clause import MUST
 from conformance.context import Context
 from conformance.registry import clause
+from conformance.suites.values import ALIKE
 from conformance.suites.workflow_persistence.scenes import new_stage
 from workflow_adapters.errors import NotFoundError
 from workflow_adapters.inputs.annotations import AnnotationActor, AnnotationFilters
@@ -131,6 +132,10 @@ async def three_parts(ctx: Context[WorkflowPersistence]) -> None:
     await ctx.adapter.append_annotations(batch)
     ctx.expect("annotations of the first run", await ctx.adapter.list_annotations(first)).has_length(2)
     ctx.expect("annotations of the second run", await ctx.adapter.list_annotations(second)).has_length(2)
+    third = await ctx.new_run()
+    await ctx.adapter.append_annotations([annotation(third, key, idempotency_key=once) for key, once in ALIKE])
+    listed = await ctx.adapter.list_annotations(third)
+    ctx.expect("pairs of the third run", {(one.key, one.idempotency_key) for one in listed}).equals(set(ALIKE))
 
 
 @clause(

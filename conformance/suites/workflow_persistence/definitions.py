@@ -9,6 +9,7 @@ from conformance.builders import run
 from conformance.clause import MUST, Requires
 from conformance.context import Context
 from conformance.registry import clause
+from conformance.suites.values import ALIKE
 from conformance.suites.workflow_persistence.scenes import MINUTE, new_run, run_of, served
 from workflow_adapters.inputs.definitions import CreateDefinitionInput
 from workflow_adapters.inputs.runs import UpdateRunInput
@@ -86,6 +87,10 @@ async def the_pair_is_the_key(ctx: Context[WorkflowPersistence]) -> None:
     other = ctx.expect("get_definition", await ctx.adapter.get_definition("other", "v1")).is_not_none()
     ctx.expect("its snapshot", other.snapshot).equals({"workflow_id": "other"})
     ctx.expect("a pair that was not registered", await ctx.adapter.get_definition("other", "v2")).is_none()
+    for workflow_id, version in ALIKE:
+        given = _definition(workflow_id=workflow_id, version=version)
+        stored = ctx.expect("a new pair", await ctx.adapter.insert_definition_if_absent(given)).is_not_none()
+        ctx.expect("the stored pair", (stored.workflow_id, stored.version)).equals((workflow_id, version))
 
 
 @clause(

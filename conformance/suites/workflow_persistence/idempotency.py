@@ -9,6 +9,7 @@ from typing import Final
 from conformance.clause import MUST
 from conformance.context import Context
 from conformance.registry import clause
+from conformance.suites.values import ALIKE
 from conformance.suites.workflow_persistence.scenes import HOUR
 from workflow_adapters.errors import InvalidValueError, NotFoundError
 from workflow_adapters.json_values import JsonValue
@@ -101,6 +102,8 @@ async def scoped_by_command(ctx: Context[WorkflowPersistence]) -> None:
     ctx.expect("the other command", await ctx.adapter.acquire_idempotency_key(key, "b")).equals(InProgress())
     await ctx.adapter.release_idempotency_key(key, "b")
     ctx.expect("the completed command", await ctx.adapter.acquire_idempotency_key(key, "a")).equals(Replay(1))
+    for pair in ALIKE:
+        ctx.expect(f"the first acquire of {pair}", await ctx.adapter.acquire_idempotency_key(*pair)).is_a(Acquired)
 
 
 @clause(

@@ -7,6 +7,7 @@ from typing import Any, Final
 
 from conformance.builders import run, stage
 from conformance.context import Context
+from conformance.suites.values import ALIKE
 from workflow_adapters.inputs.runs import ServedDefinition, UpdateRunInput
 from workflow_adapters.inputs.stages import UpdateStageInput
 from workflow_adapters.ports.workflow_persistence import WorkflowPersistence
@@ -26,6 +27,15 @@ class Broken(Exception):  # noqa: N818 - what a host raises is no error of ours
 async def new_run(ctx: Context[WorkflowPersistence], **fields: Any) -> WorkflowRunRecord:
     """Create a run under a fresh id."""
     return await ctx.adapter.create_run(run(**({"id": ctx.new_id("run")} | fields)))
+
+
+async def runs_alike(ctx: Context[WorkflowPersistence]) -> list[tuple[str, str]]:
+    """Ids of new runs, each with a name: pairs that are two and two the same when they are joined."""
+    fresh = ctx.new_id("run")
+    pairs = [(f"{fresh}{first}", second) for first, second in ALIKE]
+    for run_id in dict.fromkeys(run_id for run_id, _ in pairs):
+        await new_run(ctx, id=run_id)
+    return pairs
 
 
 async def run_in(ctx: Context[WorkflowPersistence], status: Status, **fields: Any) -> WorkflowRunRecord:

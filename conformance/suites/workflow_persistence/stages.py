@@ -9,7 +9,7 @@ from conformance.builders import stage
 from conformance.clause import MUST
 from conformance.context import Context
 from conformance.registry import clause
-from conformance.suites.workflow_persistence.scenes import HOUR, new_stage, run_of, stage_of
+from conformance.suites.workflow_persistence.scenes import HOUR, new_stage, run_of, runs_alike, stage_of
 from workflow_adapters.errors import AlreadyExistsError, NotFoundError
 from workflow_adapters.inputs.stages import UpdateStageInput
 from workflow_adapters.ports.workflow_persistence import WorkflowPersistence
@@ -145,6 +145,9 @@ async def the_run_is_part_of_the_key(ctx: Context[WorkflowPersistence]) -> None:
     first, second = await new_stage(ctx), await new_stage(ctx)
     ctx.expect("id of the second stage", second.id).differs_from(first.id)
     ctx.expect("the first stage", await stage_of(ctx, first)).equals(first)
+    alike = [await new_stage(ctx, run_id, name) for run_id, name in await runs_alike(ctx)]
+    for stored in alike:
+        ctx.expect("the stage of a pair that another looks like", await stage_of(ctx, stored)).equals(stored)
 
 
 @clause(
