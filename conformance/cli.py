@@ -25,6 +25,9 @@ _PROFILES: Final = "quick (the default) leaves out great volumes, long races, an
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command and return the exit code."""
     options = _parser().parse_args(arguments)
+    if (reconfigure := getattr(sys.stdout, "reconfigure", None)) is not None:
+        # What an adapter says may hold half a character.
+        reconfigure(errors="backslashreplace")
     # Imported when it is clear that there is something to do: --help answers at once.
     from conformance.commands import COMMANDS
     from conformance.reports.document import DocumentError
@@ -76,7 +79,7 @@ def _add_run(run: argparse.ArgumentParser) -> None:
     run.add_argument("--profile", choices=("quick", "full"), default="quick", help=_PROFILES)
     run.add_argument(
         "--jobs",
-        type=int,
+        type=_positive,
         metavar="N",
         help="processes that share the clauses of adapters that allow it; one for each core",
     )
@@ -84,6 +87,12 @@ def _add_run(run: argparse.ArgumentParser) -> None:
     run.add_argument("--junit", type=Path, metavar="FILE", help="write JUnit XML")
     _add_common(run)
     _add_output(run)
+
+
+def _positive(text: str) -> int:
+    if not text.isdecimal() or not int(text):
+        raise argparse.ArgumentTypeError(f"must be a number from 1 on, not {text!r}")
+    return int(text)
 
 
 def _add_replay(replay: argparse.ArgumentParser) -> None:

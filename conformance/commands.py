@@ -29,6 +29,7 @@ from conformance.targets import load_specs
 from conformance.wording import counted
 
 _PORTS: Final = {port.slug: port for port in Port}
+_HALF_CHARACTERS: Final = "backslashreplace"
 _POSTGRES: Final = "CONFORMANCE_POSTGRES_DSN"
 
 
@@ -44,7 +45,7 @@ def run(options: Namespace) -> ExitCode:
     if options.json is not None:
         write_document(reports, options.json)
     if options.junit is not None:
-        options.junit.write_text(to_junit(reports), encoding="utf-8")
+        options.junit.write_text(to_junit(reports), encoding="utf-8", errors=_HALF_CHARACTERS)
     _write_matrix(reports, options)
     return worst(reports)
 
@@ -103,6 +104,8 @@ def _check_places(*files: Path | None) -> None:
     for file in files:
         if file is not None and not file.absolute().parent.is_dir():
             raise UsageError(f"{file} can not be written: there is no directory {file.parent}")
+        if file is not None and file.is_dir():
+            raise UsageError(f"{file} can not be written: it is a directory")
 
 
 def _load(target: str, options: Namespace) -> list[Spec]:
@@ -125,9 +128,9 @@ def _choice(options: Namespace, only: Sequence[str], profile: Profile) -> Choice
 
 def _write_matrix(reports: Sequence[Report], options: Namespace) -> None:
     if options.markdown is not None:
-        options.markdown.write_text(to_markdown(reports), encoding="utf-8")
+        options.markdown.write_text(to_markdown(reports), encoding="utf-8", errors=_HALF_CHARACTERS)
     if options.html is not None:
-        options.html.write_text(to_html(reports), encoding="utf-8")
+        options.html.write_text(to_html(reports), encoding="utf-8", errors=_HALF_CHARACTERS)
 
 
 def _say(text: str) -> None:

@@ -24,9 +24,7 @@ class Scratch:
 
     def __init__(self) -> None:
         base = base_directory()
-        for place in {base, Path(tempfile.gettempdir())}:
-            with _alone(place):
-                _remove_abandoned(place)
+        remove_abandoned()
         with _alone(base):
             self.path = Path(tempfile.mkdtemp(prefix=_PREFIX, dir=base))
             self._lock = os.open(self.path / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
@@ -35,6 +33,13 @@ class Scratch:
     def remove(self) -> None:
         shutil.rmtree(self.path, ignore_errors=True)
         os.close(self._lock)
+
+
+def remove_abandoned() -> None:
+    """Remove the directories of processes that are no more."""
+    for place in {base_directory(), Path(tempfile.gettempdir())}:
+        with _alone(place):
+            _remove_abandoned(place)
 
 
 def base_directory() -> Path:

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import chain
 from typing import Final
 
 from conformance.clause import Clause
 from conformance.conclusion import Farewell, Stopwatch
 from conformance.outcome import Result
+from conformance.registry import load
 
 _IN_A_SHARE: Final = 8
 """Few, so that all processes end at about the same time; some, since each share is asked for."""
@@ -23,7 +23,7 @@ class Share:
     place: int
     ids: Sequence[str]
     known: Sequence[Result]
-    """On the clauses that these are after, as far as those are tried at all and not among these."""
+    """On what these clauses build on, as far as that was asked for and is not among them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,9 +70,21 @@ class _Trial:
         return self._earlier(share) <= self.results.keys()
 
     def _earlier(self, share: Sequence[Clause]) -> set[str]:
-        """What the clauses are after, in other shares. What is in none, each process tries for itself."""
+        """What the clauses build on, in other shares. What is in none, each process tries for itself."""
         own = {clause.id for clause in share}
-        return self._ids.intersection(chain.from_iterable(clause.after for clause in share)) - own
+        return self._ids.intersection(_foundations(share)) - own
+
+
+def _foundations(share: Sequence[Clause]) -> set[str]:
+    """All that the clauses are after, and what that is after, whether it is asked for or not."""
+    found: set[str] = set()
+    waiting = [earlier for clause in share for earlier in clause.after]
+    while waiting:
+        earlier = waiting.pop()
+        if earlier not in found:
+            found.add(earlier)
+            waiting.extend(load().get(earlier).after)
+    return found
 
 
 class Shares:

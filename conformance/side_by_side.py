@@ -10,9 +10,12 @@ import contextlib
 import multiprocessing
 import os
 import secrets
+import signal
 import sys
 import threading
-from collections.abc import Generator, Iterator, Sequence
+import time
+from collections.abc import Generator, Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from multiprocessing.connection import Connection, wait
 from multiprocessing.process import BaseProcess
 from typing import Final, NamedTuple, cast
@@ -24,6 +27,7 @@ from conformance.conclusion import concluded
 from conformance.outcome import Result
 from conformance.registry import load
 from conformance.report import Report
+from conformance.scratch import remove_abandoned
 from conformance.shares import Later, Shares
 from conformance.visiting import Idle, Told, visit
 
@@ -39,6 +43,8 @@ class WorkerLostError(Exception):
     """A process that tried an adapter is gone, or the harness went wrong in it."""
 
 
+_END_SECONDS: Final = 60.0
+"""More than closing an adapter that hangs may take."""
 _GONE: Final = "its process has ended before its time"
 
 
@@ -59,14 +65,14 @@ def side_by_side(specs: Sequence[Spec], choice: Choice, shares: Shares, jobs: in
     """
     servers.share_as(secrets.token_hex())
     choices = [choice.seeded() for _ in specs]
-    with _workers(specs, choices, jobs) as lines:
-        yield _news(specs, choices, shares, lines)
+    with _workers(specs, choices, jobs) as workers:
+        yield _news(specs, choices, shares, workers)
 
 
 def _news(
-    specs: Sequence[Spec], choices: Sequence[Choice], shares: Shares, lines: Sequence[Connection]
+    specs: Sequence[Spec], choices: Sequence[Choice], shares: Shares, workers: Mapping[Connection, int]
 ) -> Iterator[News]:
-    for line, told in _conversations(lines, shares):
+    for line, told in _conversations(workers, shares):
         if isinstance(told, str):
             at = shares.whereabouts(line)
             raise WorkerLostError(f"{'no adapter yet' if at is None else specs[at].name}: {told}")
@@ -80,9 +86,9 @@ def _news(
             yield News(place, report)
 
 
-def _conversations(lines: Sequence[Connection], shares: Shares) -> Iterator[tuple[Connection, Told | str]]:
+def _conversations(workers: Mapping[Connection, int], shares: Shares) -> Iterator[tuple[Connection, Told | str]]:
     """Give every worker something to do until all is done; what they say meanwhile, but for that they are idle."""
-    talking, idle, leaving = set(lines), list(lines), set[Connection]()
+    talking, idle, leaving = set(workers), list(workers), set[Connection]()
     while talking:
         for line in [*idle]:
             share = shares.hand_out(line)
@@ -94,7 +100,7 @@ def _conversations(lines: Sequence[Connection], shares: Shares) -> Iterator[tupl
                 talking.remove(line)
             elif share is None:
                 leaving.add(line)
-        for line in cast("list[Connection]", wait(list(talking))):
+        for line in _speaking(workers, talking):
             told = _heard(line)
             if isinstance(told, Idle):
                 idle.append(line)
@@ -105,6 +111,13 @@ def _conversations(lines: Sequence[Connection], shares: Shares) -> Iterator[tupl
                 talking.remove(line)
 
 
+def _speaking(workers: Mapping[Connection, int], talking: AbstractSet[Connection]) -> Sequence[Connection]:
+    """Those of whom there is something to hear, or who are gone."""
+    # A line alone does not tell: what a worker has forked, and left behind, holds its end as well.
+    ready = wait([*talking, *(workers[line] for line in talking)])
+    return [line for line in talking if line in ready or workers[line] in ready]
+
+
 def _say(line: Connection, what: object) -> None:
     # One that is gone is noticed by what is heard of it.
     with contextlib.suppress(ConnectionError):
@@ -113,33 +126,54 @@ def _say(line: Connection, what: object) -> None:
 
 def _heard(line: Connection) -> Told | Idle | str:
     try:
-        return cast("Told | Idle | str", line.recv())
+        return cast("Told | Idle | str", line.recv()) if line.poll() else _GONE
     except (EOFError, OSError):
         # OSError: killed in the midst of a message.
         return _GONE
 
 
 @contextlib.contextmanager
-def _workers(specs: Sequence[Spec], choices: Sequence[Choice], count: int) -> Generator[list[Connection]]:
-    """Fork that many. Left early, they are told to stop, and waited for: they have things to remove."""
+def _workers(specs: Sequence[Spec], choices: Sequence[Choice], count: int) -> Generator[Mapping[Connection, int]]:
+    """Fork that many; yields the lines to them, each with a descriptor that is readable when its process has ended.
+
+    Left early, they are told to stop, and waited for: they have things to remove.
+    """
     fork = multiprocessing.get_context("fork")
-    ours: list[Connection] = []
+    ours: dict[Connection, int] = {}
     processes: list[BaseProcess] = []
     try:
         for _ in range(count):
             here, there = fork.Pipe()
-            ours.append(here)
-            process = fork.Process(target=visit, args=(there, list(ours), specs, choices))
+            process = fork.Process(target=visit, args=(there, [here, *ours], specs, choices))
             process.start()
             processes.append(process)
             there.close()
+            ours[here] = os.pidfd_open(process.ident or 0)
         yield ours
     except BaseException:
-        for process in processes:
-            process.terminate()
+        _stop(processes, list(ours.values()))
         raise
     finally:
-        for line in ours:
+        for line, descriptor in ours.items():
             line.close()
+            os.close(descriptor)
         for process in processes:
             process.join()
+
+
+def _stop(processes: Sequence[BaseProcess], descriptors: Sequence[int]) -> None:
+    """Have them end and remove what they have made; what one could not is removed for it."""
+    # Once: what is to be removed is removed whoever is impatient.
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        for process in processes:
+            process.terminate()
+        until = time.monotonic() + _END_SECONDS
+        for descriptor in descriptors:
+            wait([descriptor], max(0.0, until - time.monotonic()))
+        for process in processes:
+            process.kill()
+            process.join()
+        remove_abandoned()
+    finally:
+        signal.signal(signal.SIGINT, before)

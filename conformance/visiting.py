@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
+import os
 import signal
+import sys
 import traceback
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -36,10 +38,20 @@ class Idle:
 
 
 def visit(line: Connection, others: Sequence[Connection], specs: Sequence[Spec], choices: Sequence[Choice]) -> None:
-    """Try every `Share` that comes over the line until None comes, or nobody is left to tell.
+    """Try every `Share` that comes over the line until None comes, or nobody is left to tell; then end the process.
 
     Sent are `Told` and `Idle`, and a text when the harness goes wrong.
     """
+    try:
+        _visit(line, others, specs, choices)
+    finally:
+        sys.stdout.flush()
+        sys.stderr.flush()
+        # Not by way of what waits for threads and processes that an adapter has left behind.
+        os._exit(0)
+
+
+def _visit(line: Connection, others: Sequence[Connection], specs: Sequence[Spec], choices: Sequence[Choice]) -> None:
     for inherited in others:
         # Held here, too, the end of whoever forked us would go unnoticed.
         inherited.close()
@@ -58,6 +70,8 @@ def visit(line: Connection, others: Sequence[Connection], specs: Sequence[Spec],
         with contextlib.suppress(ConnectionError):
             line.send(f"the harness went wrong\n{traceback.format_exc()}")
     finally:
+        # Whoever is impatient now would leave behind what is about to be removed.
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)
         try:
             visitor.give_up()
         finally:

@@ -37,7 +37,9 @@ def to_document(reports: Sequence[Report]) -> _Values:
 
 
 def write_document(reports: Sequence[Report], path: Path) -> None:
-    path.write_text(json.dumps(to_document(reports), indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
+    text = json.dumps(to_document(reports), indent=2, ensure_ascii=False)
+    # Half a character, which an adapter may say, becomes what JSON writes for it.
+    path.write_text(f"{text}\n", encoding="utf-8", errors="backslashreplace")
 
 
 def read_documents(paths: Iterable[Path]) -> list[Report]:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import multiprocessing
 import os
+import signal
+import time
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from dataclasses import replace
@@ -58,7 +61,35 @@ class Counted(Forgetful):
             (Path(os.environ[COUNTED]) / f"{os.getpid()}-{env.namespace}").touch()
 
 
+class Forking(PocketLedger):
+    """Leaves a process behind that holds what it has inherited, and kills its own."""
+
+    async def claim(self, step: NewStep) -> StepClaim:
+        if os.fork() == 0:
+            signal.signal(signal.SIGTERM, signal.SIG_DFL)
+            signal.sigtimedwait([], 30)
+            os._exit(0)
+        os.kill(os.getpid(), signal.SIGKILL)
+        return await super().claim(step)
+
+
+class Spawning(PocketLedger):
+    """Leaves a child of the library's behind, which Python waits for at its end."""
+
+    def __init__(self, env: Env) -> None:
+        super().__init__(env)
+        multiprocessing.get_context("fork").Process(target=time.sleep, args=(20,)).start()
+
+
+class HalfSaid(PocketLedger):
+    async def claim(self, step: NewStep) -> StepClaim:
+        raise ValueError("half a character: \udc80")
+
+
 alone: Final = replace(_beside(factory_of(Counted), "alone"), capabilities=[SupportsClearExcept])
+forking: Final = _beside(factory_of(Forking), "forking")
+spawning: Final = _beside(factory_of(Spawning), "spawning")
+half_said: Final = _beside(factory_of(HalfSaid), "half said")
 hanging: Final = [_beside(factory_of(Stuck), "first"), _beside(factory_of(Stuck), "second")]
 mortal: Final = [_beside(pocket, "pocket"), _beside(dying, "dying")]
 

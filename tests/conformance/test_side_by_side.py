@@ -153,6 +153,65 @@ def test_a_process_that_ends_at_once_or_in_the_midst_of_a_message_is_told_of(
             list(arriving)
 
 
+def test_a_process_whose_child_outlives_it_is_told_of(tmp_path: Path) -> None:
+    process = started(tmp_path, f"{TARGETS}:forking", "--jobs", "2")
+    try:
+        # The orphan holds all that its parent had open: the line, and the lock of its directory.
+        assert process.wait(20) == 4
+    finally:
+        subprocess.run(["pkill", "-f", f"{TARGETS}:forking"], check=False)
+        process.communicate(timeout=10)
+    assert said(tmp_path, f"{TARGETS}:one", "--only", "SL-DECLARE-01")[0] == 0
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_child_that_is_left_behind_holds_nothing_up(tmp_path: Path) -> None:
+    began = time.monotonic()
+    document = tmp_path / "report.json"
+    process = started(
+        tmp_path,
+        f"{TARGETS}:spawning",
+        "--only",
+        "SL-DECLARE-*",
+        "--only",
+        "SL-CLAIM-*",
+        "--jobs",
+        "2",
+        "--json",
+        str(document),
+    )
+    try:
+        assert process.wait(20) == 1
+        assert document.exists()
+        assert time.monotonic() - began < 15
+    finally:
+        subprocess.run(["pkill", "-f", f"{TARGETS}:spawning"], check=False)
+        process.communicate(timeout=10)
+
+
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_half_a_character_is_told_and_written(tmp_path: Path, jobs: int) -> None:
+    files = {f"--{kind}": tmp_path / f"report.{kind}" for kind in ("json", "html", "markdown", "junit")}
+    places = [word for option, file in files.items() for word in (option, str(file))]
+    code, output, errors = said(tmp_path, f"{TARGETS}:half_said", "--only", "SL-CLAIM-*", "--jobs", str(jobs), *places)
+    assert (code, errors) == (1, "")
+    assert "half a character: \\udc80" in output
+    assert any("\\udc80" in str(each) for each in json.loads(files["--json"].read_text())["reports"][0]["results"])
+    assert all(file.stat().st_size for file in files.values())
+
+
+@pytest.mark.parametrize("jobs", ["0", "-1", "x"])
+def test_a_number_of_jobs_that_is_none_is_refused(tmp_path: Path, jobs: str) -> None:
+    code, _, errors = said(tmp_path, f"{TARGETS}:alone", f"--jobs={jobs}")
+    assert code == 2
+    assert f"must be a number from 1 on, not '{jobs}'" in errors
+
+
+def test_a_report_can_not_take_the_place_of_a_directory(tmp_path: Path) -> None:
+    code, _, errors = said(tmp_path, f"{TARGETS}:alone", "--json", str(tmp_path))
+    assert (code, errors) == (2, f"conformance: {tmp_path} can not be written: it is a directory\n")
+
+
 def test_jobs_that_can_not_be_are_told_of(tmp_path: Path) -> None:
     code, _, errors = said(tmp_path, f"{TARGETS}:one", "--only", "SL-DECLARE-01", "--jobs", "2")
     assert (code, errors) == (0, "conformance: one process, since not every adapter says side_by_side=True\n")
