@@ -108,6 +108,14 @@ class Context(Generic[A]):
         self.parent_ids.append(fresh)
         return fresh
 
+    def may_name_run(self) -> bool:
+        """Whether a run's id may be any text: the fixture makes no runs, so there are none to be found."""
+        return self._fixture.new_run is None
+
+    def may_name_stage(self) -> bool:
+        """Whether a stage's record id may be any text: the fixture makes no stages."""
+        return self._fixture.new_stage is None
+
     async def new_run(self) -> str:
         """The id of a run that exists, where runs exist."""
         if self.clause.port is Port.WORKFLOW_PERSISTENCE:

@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from typing import Any, Final
+from uuid import uuid4
 
 import pytest
 
-from conformance.backend import Env, Spec
+from conformance.backend import Env, Factory, Fixture, Spec
 from conformance.choice import Choice
-from conformance.clause import Parameters, Port
+from conformance.clause import Port
 from conformance.runner import run_sync
 from conformance.suites.values import ALIKE
 from tests.conformance.misbehaving import factory_of
 from tests.conformance.pocket_ledger import PocketLedger, Rows
 from workflow_adapters.ports.step_ledger import SupportsClearExcept
+
+SAID: Final = "created of the claim is False, but must be True."
 
 
 class Joined(Rows):
@@ -43,25 +48,30 @@ class JoiningLedger(PocketLedger):
         self.rows = Joined()
 
 
-def said_of(between: str, monkeypatch: pytest.MonkeyPatch, parents: Any) -> tuple[str, str]:
+@asynccontextmanager
+async def with_stages(env: Env) -> AsyncGenerator[Fixture[JoiningLedger]]:
+    """Whose stages have ids of their own."""
+
+    async def new_stage() -> str:
+        return uuid4().hex
+
+    yield Fixture(adapter=JoiningLedger(env), new_stage=new_stage)
+
+
+def said_of(between: str, monkeypatch: pytest.MonkeyPatch, factory: Factory) -> tuple[str, str]:
     monkeypatch.setattr(Joined, "between", between)
-    spec = Spec(
-        port=Port.STEP_LEDGER,
-        factory=factory_of(JoiningLedger),
-        capabilities=[SupportsClearExcept],
-        parameters=Parameters(parents=parents),
-    )
+    spec = Spec(port=Port.STEP_LEDGER, factory=factory, capabilities=[SupportsClearExcept])
     (result,) = run_sync(spec, Choice(only=["SL-CLAIM-06"])).results
     return result.outcome, "" if result.failure is None else result.failure.contradiction
 
 
 @pytest.mark.parametrize("between", ["", "/", ":", "|", "-", "_", ".", ",", "#", " ", "\x1f"])
 def test_a_ledger_that_joins_its_key_is_found_out(between: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert said_of(between, monkeypatch, "unchecked") == ("FAIL", "created of the claim is False, but must be True.")
+    assert said_of(between, monkeypatch, factory_of(JoiningLedger)) == ("FAIL", SAID)
 
 
 def test_ids_that_can_not_be_chosen_are_not(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert said_of("/", monkeypatch, "checked") == ("PASS", "")
+    assert said_of("/", monkeypatch, with_stages) == ("PASS", "")
 
 
 def test_no_two_keys_are_the_same() -> None:

@@ -32,7 +32,7 @@ def hurried(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize("single", [True, False])
 async def test_a_lent_connection_that_leads_nowhere_is_given_up(dsn: str, single: bool) -> None:
     """asyncpg takes it away from us as soon as it is ended, and then refuses to end it once more."""
-    limits = {"statement_timeout": timedelta(milliseconds=100)}
+    limits = {"statement_timeout": timedelta(milliseconds=500)}
     async with (
         Proxy(dsn).running() as proxy,
         asyncpg.create_pool(proxy.dsn, min_size=1, max_size=1) as lent,
@@ -79,7 +79,7 @@ async def test_a_look_at_the_schema_has_an_end_too(dsn: str, is_lent: bool) -> N
 @pytest.mark.usefixtures("hurried")
 @pytest.mark.parametrize("reached", ["wa_migrations", "CREATE TABLE", "COMMIT", "pg_try_advisory_lock"])
 async def test_a_migration_whose_connection_leads_nowhere_has_an_end(empty_dsn: str, reached: str) -> None:
-    a_while = timedelta(milliseconds=500)
+    a_while = timedelta(milliseconds=1500)
     async with (
         Proxy(empty_dsn).running() as proxy,
         open_postgres(proxy.dsn, migrate_timeout=a_while, connect_timeout=a_while) as adapters,

@@ -164,8 +164,7 @@ async def the_run_is_part_of_the_key(ctx: Context[JobQueue]) -> None:
     first = await enqueue_one(ctx)
     second = await enqueue_one(ctx)
     ctx.expect("ids of the two jobs", (await job_of(ctx, first)).id).differs_from((await job_of(ctx, second)).id)
-    # Where runs are made by others, no id can be chosen for them.
-    if ctx.parameters.parents == "unchecked":
+    if ctx.may_name_run():
         fresh = ctx.new_id("run")
         ids = await ctx.adapter.enqueue_parallel([job(f"{fresh}{first}", second) for first, second in ALIKE])
         ctx.expect("different ids of jobs whose pairs look alike", len(set(ids))).equals(len(ALIKE))

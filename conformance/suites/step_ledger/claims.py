@@ -121,8 +121,7 @@ async def both_parts_of_the_key(ctx: Context[StepLedger]) -> None:
     ctx.expect("the first step", await step_of(ctx, first)).equals(first)
     ctx.expect("the step of another name", await step_of(ctx, named_otherwise)).equals(named_otherwise)
     ctx.expect("the step of another stage", await step_of(ctx, elsewhere)).equals(elsewhere)
-    # Where stages are made by others, no id can be chosen for them.
-    if ctx.parameters.parents == "unchecked":
+    if ctx.may_name_stage():
         fresh = ctx.new_id("stage")
         alike = [await claimed(ctx, f"{fresh}{first}", second) for first, second in ALIKE]
         for stored in alike:
