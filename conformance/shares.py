@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -138,10 +138,6 @@ class Shares:
         """In the order of the clauses, when all is done."""
         trial = self._trials[place]
         return [(clause, trial.results[clause.id]) for clause in trial.clauses]
-
-    def results(self, place: int) -> Mapping[str, Result]:
-        """By the ids of clauses, in the order in which they came."""
-        return self._trials[place].results
 
     def watch(self, place: int) -> Stopwatch:
         """Started when the first worker was handed a share of the adapter at `place`."""
