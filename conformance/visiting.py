@@ -44,11 +44,15 @@ def visit(line: Connection, others: Sequence[Connection], specs: Sequence[Spec],
     """
     try:
         _visit(line, others, specs, choices)
+    except Exception:  # noqa: BLE001 - cleaning up has failed, when nobody listens any more
+        traceback.print_exc()
     finally:
-        sys.stdout.flush()
-        sys.stderr.flush()
-        # Not by way of what waits for threads and processes that an adapter has left behind.
-        os._exit(0)
+        try:
+            sys.stdout.flush()
+            sys.stderr.flush()
+        finally:
+            # Not by way of what waits for threads and processes that an adapter has left behind.
+            os._exit(0)
 
 
 def _visit(line: Connection, others: Sequence[Connection], specs: Sequence[Spec], choices: Sequence[Choice]) -> None:

@@ -137,6 +137,17 @@ def test_what_goes_wrong_in_a_process_is_told() -> None:
     assert "AttributeError: 'NoneType'" in answer
 
 
+def test_what_can_not_be_cleaned_up_is_told_on_the_terminal(
+    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    def stop_server() -> None:
+        raise OSError("the server does not stop")
+
+    monkeypatch.setattr("conformance.servers.stop_server", stop_server)
+    conversation(visit)
+    assert "OSError: the server does not stop" in capfd.readouterr().err
+
+
 @pytest.mark.parametrize("last_words", [b"", b"\x00\x00\x10\x00half a message"])
 def test_a_process_that_ends_at_once_or_in_the_midst_of_a_message_is_told_of(
     last_words: bytes, monkeypatch: pytest.MonkeyPatch
